@@ -87,8 +87,8 @@ func openArchive(dir string, held bool) (_ providers.Archive, err error) {
 	return a, nil
 }
 
-// heads are the references of the branches of a clone that are not at a commit that the remote is
-// known to have. The head is on one, or on another; where it is lost that is ErrCorrupt, and of kind
+// heads are the branches of a clone whose commits the remote is not known to have, by reference.
+// on is the branch that HEAD names, among them or not; a lost HEAD is ErrCorrupt, and also
 // ErrNotExist if there are no such branches.
 func (a *archive) heads(dir string) (on string, heads map[string]id, err error) {
 	look := refs.Look(dir)

@@ -115,8 +115,8 @@ func (s *rebasing) attribute(root *node, at, attribute string) (string, error) {
 	return value, nil
 }
 
-// isUnion reports whether a tree declares that of a file the lines of both sides
-// are kept.
+// isUnion reports whether a tree sets merge=union for a file: the lines of both
+// sides are kept.
 func (s *rebasing) isUnion(root *node, at string) (bool, error) {
 	driver, err := s.attribute(root, at, "merge")
 	return driver == "union", err

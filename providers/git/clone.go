@@ -64,7 +64,7 @@ func (g *origin) clone(ctx context.Context) error {
 	return g.repo.settle()
 }
 
-// defaultBranch is the branch that a server's HEAD names, there or not.
+// defaultBranch is the branch that a server's HEAD names, whether it exists or not.
 func defaultBranch(ctx context.Context, r *remote.Remote, s *remote.Session) (string, error) {
 	if branch := s.Default(); branch != "" {
 		return branch, nil

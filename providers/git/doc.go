@@ -51,8 +51,8 @@
 //
 // Batches are safe on the disk, one by one, before a reader sees them, so a crash loses the one
 // that was under way. Git learns by the configuration and by marks beside the packs that blobs
-// are missing; the tree's .git names a remote that does not exist, since the git program cannot
-// store objects in it that it fetches. Clones that share packs mark those without blobs.
+// are missing; the tree's .git names a remote that does not exist, since the git program could
+// not store fetched objects in it. Clones that share packs mark those without blobs.
 //
 // # Tree
 //
@@ -123,8 +123,8 @@
 //
 // A commit is made when the head's reference moves. Before that, its operation and its result are
 // written to wsmount/outcomes, so that its outcome can be told after a crash: each line has the
-// head before and the head after, and a line came to nothing if the head did not go on from its
-// first.
+// head before and after, and came to nothing unless the next line, or the head itself, goes on
+// from its second.
 //
 // # Archive
 //

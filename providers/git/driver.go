@@ -126,8 +126,8 @@ func telling(mint func(context.Context) (map[string]string, error), told func(st
 	}
 }
 
-// serverURL checks the URL of a server, which may be reached otherwise than over
-// HTTP or not.
+// serverURL checks the URL of a server. otherwise: it may be one of SSH or git
+// too.
 func serverURL(key, text string, otherwise bool) (string, error) {
 	if text == "" {
 		return "", nil

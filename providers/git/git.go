@@ -45,7 +45,7 @@ type Options struct {
 	// Pulls opens pull requests at the server's API; nil: there are none.
 	Pulls Pulls
 	Clone string // how the clone is made; one that has all blobs stays so
-	// Receiving is called with the number of received objects of a fetch; nil: no call.
+	// Receiving is called during a fetch, with the number of objects so far and in all; nil: no call.
 	Receiving func(done, total int)
 	// MakeRoom gives up content that can be fetched again, for n bytes on the full disk of Dir,
 	// and reports whether it did; nil: nothing can be. It is called from any goroutine.

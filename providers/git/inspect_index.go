@@ -54,7 +54,7 @@ func (f *indexFile) Close() error {
 	return nil
 }
 
-// index is that of the working copy in its present state.
+// index is the index of the working copy in its present state.
 func (g *gitTree) index(ctx context.Context) (providers.Exhibit, error) {
 	head, paths, err := g.work(ctx)
 	if err != nil || head == "" {
@@ -103,7 +103,7 @@ func (g *gitTree) indexOf(head providers.Revision, paths []string) (*indexFile, 
 	return f, nil
 }
 
-// makeIndex makes that of a commit.
+// makeIndex makes the index of a commit.
 func (g *gitTree) makeIndex(commit id) (*indexFile, *index.Entries, error) {
 	v, err := g.p.repo.viewOf(commit)
 	if err != nil {
@@ -125,7 +125,7 @@ func (g *gitTree) makeIndex(commit id) (*indexFile, *index.Entries, error) {
 	return made, entries, nil
 }
 
-// changeIndex makes that of the head with changed paths.
+// changeIndex makes the index of the head with changed paths.
 func (g *gitTree) changeIndex(head *indexFile, entries *index.Entries, paths []string) (*indexFile, error) {
 	f, err := g.p.repo.objects.Scratch("index-")
 	if err != nil {

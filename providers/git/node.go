@@ -20,7 +20,7 @@ type node struct {
 	dir  map[string]*node // of a directory; nil: not loaded
 	mine bool             // made by this set: it may be changed, and has no id yet
 
-	pointer *lfs.Pointer // of the content that a file shows at the place where it was found, if in LFS
+	pointer *lfs.Pointer // of the content that a file shows where it was found
 }
 
 func (n *node) isDir() bool { return n.mode.IsDir() }

@@ -21,9 +21,9 @@ type outcomes struct {
 	order []string
 }
 
-// outcome is a line of the file: the head is to go from one place to another.
-// It went there if the next line goes on from there, or, after the last, if the
-// head is there.
+// outcome is a line of the file: the head is to go from one commit to another.
+// It did if the next line begins at its second commit, or, for the last, if the
+// head is at it.
 type outcome struct {
 	From, To string
 	Op       string           `json:",omitempty"`

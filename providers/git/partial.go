@@ -81,8 +81,8 @@ func (w *partial) from(m *remote.Remote, o Options) {
 	w.ask, w.mode, w.refused, w.now, w.shared = m.Blobs, o.Clone, o.Refused, o.Now, o.Shared
 }
 
-// bring is need for callers without a context: it waits until the provider is closed. It also
-// finds objects of commits that no reference leads to.
+// bring is need for callers without a context: it waits, at most until the provider is closed. It
+// also finds objects of commits that no reference leads to.
 func (w *partial) bring(blob id) error {
 	if w.repo.partialState() == "" {
 		return nil

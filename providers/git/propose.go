@@ -71,8 +71,8 @@ const (
 	textMax  = 60000 // bytes: GitHub takes 65536 characters
 )
 
-// describeBranch makes a pull request's words of the messages of its commits,
-// which come the last first: the first one's first line is the title.
+// describeBranch makes a pull request's title and text from the messages of its
+// commits, given the last first: the title is the first line of the earliest.
 func (p pusher) describeBranch(branch string, commits []id) (pr providers.PullRequest, err error) {
 	var text strings.Builder
 	for i, c := range slices.Backward(commits) {

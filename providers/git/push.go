@@ -164,7 +164,7 @@ func (p pusher) after(ctx context.Context, branch string, head, before id, cause
 	case errors.As(cause, &refused):
 		err := p.refused(branch, refused.Code(), refused)
 		return errors.Join(&remote.Error{Kind: providers.ErrPermission, Code: refused.Code(), Err: refused}, err)
-	case errors.As(cause, &asked) && errors.Is(asked.Kind, providers.ErrTooLarge): // by a proxy in front of the server
+	case errors.As(cause, &asked) && errors.Is(asked.Kind, providers.ErrTooLarge): // by a proxy
 		return errors.Join(cause, p.refused(branch, providers.RefusedSize, asked))
 	}
 	return cause

@@ -28,7 +28,7 @@ type follower struct {
 	n    *node
 }
 
-// renamesOf finds what a side has renamed, as git does that looks for equal content
+// renamesOf finds a side's renames, as git does when it looks for equal content
 // only: each new file, in the order of their paths, takes the first old one that
 // no other took, if it can one of its own base name. Empty files are not followed.
 func (m *merging) renamesOf(side int) (*renames, error) {

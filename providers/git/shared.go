@@ -35,7 +35,7 @@ type shared struct {
 	news bool   // something was fetched that is not in it
 }
 
-// lent is a commit whose whole history is in packs that are there.
+// lent is a commit whose whole history is in packs of the directory.
 type lent struct {
 	Branch string
 	Commit string

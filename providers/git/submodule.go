@@ -34,7 +34,7 @@ func (p *Provider) Submodule(ctx context.Context, l providers.Locator) (at provi
 	return at, err == nil, err
 }
 
-// submodules remembers of trees which submodule comes first in them: most have none, and
+// submodules remembers the first submodule of each tree: most have none, and
 // a tree never changes. It may be used from several goroutines.
 type submodules struct {
 	mu    sync.Mutex

@@ -55,7 +55,7 @@ func (w *partial) lend(pool *shared) {
 	}
 	for _, l := range pool.list {
 		if l.Branch == branch && (!w.repo.hasCommit(plumbing.NewHash(l.Commit)) || !l.Partial) {
-			return // it is of a later one, or there is nothing that it lacks
+			return // that entry is of a later commit, or lacks no blobs
 		}
 	}
 	_ = pool.offer(w.repo, branch, first)

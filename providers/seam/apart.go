@@ -73,7 +73,7 @@ func (s Settings) CheckApart(dir string) error {
 }
 
 // checkHost is an ApartError where memory in dir would contain files that wsmount or agentm
-// believe about this machine, or would lie in a place of wsmount's own.
+// trust, or would lie in a place of wsmount's own.
 func (s Settings) checkHost(dir string) error {
 	places := slices.Clone(s.Config.Believed)
 	if s.Host != nil {
@@ -136,7 +136,7 @@ func above(dir, other string) int {
 		return -1
 	}
 	for steps := 0; ; steps++ {
-		if real, err := filepath.EvalSymlinks(dir); err == nil { // else it is missing, and made where its parents are
+		if real, err := filepath.EvalSymlinks(dir); err == nil { // else it is missing
 			dir = real
 		}
 		if at, err := os.Stat(dir); err == nil && os.SameFile(at, is) {

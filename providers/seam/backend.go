@@ -60,7 +60,7 @@ type Info struct {
 	IsDir   bool
 	Size    int64 // bytes of UTF-8, 0 for a directory
 	// ModTime is when the content last changed; zero where the storage keeps no
-	// times, as git does not. Where something replicates the tree it is a hint:
+	// times, as git does not. Where the tree is replicated it is a hint:
 	// replication sets times too, and not in order.
 	ModTime time.Time
 }
@@ -70,7 +70,7 @@ type Capabilities struct {
 	ConcurrentWriters bool // safe with writers in several processes
 	ConflictFiles     bool // copies that a sync layer made of a conflict may appear
 	Encryption        bool // content is encrypted at rest
-	Sync              bool // something outside replicates the tree; no database belongs there
+	Sync              bool // a program outside replicates the tree; no database belongs in it
 }
 
 // flags names each promise, in the order in which they are told.
@@ -160,8 +160,8 @@ func (e *TextError) Error() string {
 // Unwrap is providers.ErrUnsupported.
 func (e *TextError) Unwrap() error { return providers.ErrUnsupported }
 
-// KindOf is the kind of an error of the operating system for which package os has none; for an
-// error that is not about the entry it is providers.ErrUnavailable.
+// KindOf is the kind of an error number for which package os has no error;
+// providers.ErrUnavailable for all that tell nothing of the request.
 func KindOf(errno syscall.Errno) error {
 	switch errno {
 	case syscall.ENOTDIR:

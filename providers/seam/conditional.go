@@ -28,7 +28,7 @@ func ETagOf(content string) ETag {
 // noETag is the text of None.
 const noETag = "none"
 
-// ParseETag reads what String writes, in quotes or not, as HTTP has it. Anything else is
+// ParseETag reads the text of String, in quotes or not, as HTTP has it. Anything else is
 // providers.ErrInvalid.
 func ParseETag(text string) (ETag, error) {
 	text = strings.TrimSuffix(strings.TrimPrefix(text, `"`), `"`)

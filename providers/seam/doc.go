@@ -14,8 +14,9 @@
 //	text, err := b.Read(ctx, l)
 //
 // Backends that are used by name are in a [Registry], from which [Registry.Select] takes the one
-// that the configuration asks for. It never takes another: memory in the wrong place is lost.
-// [Registry.Preview] tells beforehand what Select will do or refuse, in the same words.
+// that the configuration asks for. It never takes another: memory in a place that no program
+// reads is lost. [Registry.Preview] tells beforehand what Select will do or refuse, in the same
+// words.
 //
 //	b, err := all.Backends().Select(ctx, seam.ReadSettings(os.Getenv, nil), seam.Capabilities{Sync: true})
 //

@@ -242,10 +242,10 @@ const (
 	NotRegistered      Reason = "not-registered"      // no class has the name
 	NoVaultPath        Reason = "no-vault-path"       // no setting has the vault's directory
 	VaultAbsent        Reason = "vault-absent"        // the vault is missing
-	Silent             Reason = "silent"              // its server, or the configuration's, does not answer
+	Silent             Reason = "silent"              // a server of it or the configuration is silent
 	CapabilityMismatch Reason = "capability-mismatch" // a CapabilityMismatchError
 	PersonalSpace      Reason = "personal-space"      // the operator's own space lies in the vault, or that is not known
-	HostPlace          Reason = "host-place"          // files that rule the machine lie in it, or around it
+	HostPlace          Reason = "host-place"          // the machine's own files lie in or around it
 	Unusable           Reason = "unusable"            // the class says that Open would fail
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Settings hold this machine's and this session's words about the place of memory.
+// Settings tell where memory lies on this machine.
 type Settings struct {
 	Home    string // the user's own directory
 	Vault   string // $MEMORY_VAULT_PATH; for a Class, the vault's directory; "": unset

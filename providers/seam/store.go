@@ -36,9 +36,9 @@ func (s *Store) Resolve(parts ...string) (Locator, error) { return Locator{}.Chi
 // Capabilities implements Backend.
 func (s *Store) Capabilities() Capabilities { return PromisesOf(s.p.Capabilities()) }
 
-// PromisesOf are those of a backend over a provider with these capabilities. What holds only
-// when it is pushed is left out, which no Backend does: until then a writer of another process
-// sees nothing of it.
+// PromisesOf are those of a backend over a provider with these capabilities. A promise that holds
+// only after a push is left out, since no Backend pushes: until then a writer of another process
+// does not see the change.
 func PromisesOf(c providers.Capabilities) Capabilities {
 	return Capabilities{
 		ConcurrentWriters: c.ConcurrentWriters && !c.Abilities.Has(providers.AbilityPush), ConflictFiles: c.ConflictFiles,

@@ -8,13 +8,13 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Tier is a part of memory, by who owns the truth in it, and whether a program outside may
+// Tier is a part of memory, by the owner of the truth in it, and whether a program outside may
 // replicate it. The zero Tier is none, and neither syncs nor is derived.
 type Tier string
 
 // The tiers.
 const (
-	Source          Tier = "source"           // the written content: the truth that the others are made from
+	Source          Tier = "source"           // the written content, from which the others are made
 	SharedAbstracts Tier = "shared-abstracts" // made from it, and of use on every machine
 	LocalIndex      Tier = "local-index"      // made from it, and a database: a replica of it would be damaged
 )

@@ -40,7 +40,7 @@ func openSettings(ctx context.Context, s providers.Settings, keys []string) (*Pr
 	return p, nil
 }
 
-// isGranted refuses another directory than the one that was granted, if one was.
+// isGranted refuses a directory that is not the granted one, if one was granted.
 func (o Options) isGranted(st *unix.Stat_t) error {
 	if is := fmt.Sprintf("%d:%d", st.Dev, st.Ino); o.granted != "" && o.granted != is {
 		return fmt.Errorf("the directory was replaced since it was granted: %w", providers.ErrPermission)

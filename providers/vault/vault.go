@@ -1,5 +1,5 @@
 // Package vault is a provider over a directory that wsmount shares with agentm, and that
-// something outside may replicate, as Drive or Syncthing do.
+// a program outside may replicate, as Drive or Syncthing do.
 //
 // It knows the directory, through a descriptor that it opens once: everything below is reached
 // with openat2(2) beneath that descriptor, through no symbolic link and into no other mount, so
@@ -8,7 +8,7 @@
 //	p, err := vault.Open(ctx, "/home/a/Vault", vault.Options{})
 //	info, err := p.Write(ctx, l, providers.String("hello"), providers.WriteOptions{If: providers.IfVersion(v)})
 //	var held *vault.TimeoutError
-//	if errors.As(err, &held) { ... } // others have the vault for too long
+//	if errors.As(err, &held) { ... } // another process has the vault for too long
 //
 // # Writing
 //
@@ -17,13 +17,13 @@
 // vault's mutex is taken (see package lock), which one program holds at a time: of wsmount's
 // programs one of all, of any user and under any name of the vault; of agentm's one of this
 // user's, if they have the same cache directory. Then the directories are locked in which the
-// change has names, as other paths to the same file lock them: a vault in this one or around it,
-// or memory in a directory (see package devicelocal). Agentm takes its lock of its own vault
-// alone. Then the condition is checked against the present entry. A write then exchanges the two
-// (see localdir.Replace), and the content that came out is hashed again: if it has changed by
-// then, because of a program that takes no mutex, it is exchanged back, and the change fails with
-// ErrConflict. The directory is synchronised, and the mutex given back. A new entry never
-// replaces one that appears meanwhile.
+// change has names, as writers lock them that reach the file otherwise: a vault in this one or
+// around it, or memory in a directory (see package devicelocal). Agentm takes its lock of its own
+// vault alone. Then the condition is checked against the present entry. A write then exchanges
+// the two (see localdir.Replace), and the content that came out is hashed again: if it has
+// changed by then, because of a program that takes no mutex, it is exchanged back, and the change
+// fails with ErrConflict. The directory is synchronised, and the mutex given back. A new entry
+// never replaces one that appears meanwhile.
 //
 // A replication, an editor, or a program on another machine takes no mutex. A write does not
 // replace a file that such a program makes or renames to the name before the new content gets it,

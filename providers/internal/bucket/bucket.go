@@ -205,7 +205,7 @@ func do[R any](ctx context.Context, p *Provider, op providers.Method, l provider
 	return result, nil
 }
 
-// checkPlace refuses places that cannot be. Reading and deleting are generous: an entry of a
+// checkPlace refuses places that cannot exist. Reading and deleting are generous: an entry of a
 // listing stays reachable while its neighbours come and go.
 func (p *Provider) checkPlace(ctx context.Context, op providers.Method, at place) error {
 	makes := op.Mutates() && op != providers.MethodDelete

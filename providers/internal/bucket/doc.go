@@ -114,6 +114,8 @@
 // is a copy onto itself, in parts where Copy does not honour conditions. A copy keeps no
 // access lists.
 //
+// # Headers
+//
 // Content-Type, Content-Encoding, Content-Language, Content-Disposition, Cache-Control and
 // Expires are metadata under the names that providers.HeaderMetadata begins, so a caller that
 // hands metadata back keeps them. So are the storage class and the tags, where a store tells

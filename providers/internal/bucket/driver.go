@@ -16,8 +16,8 @@ type Opened[S Store] struct {
 	Store S
 }
 
-// Words of every configuration, and those that Mastra has beside them, of which a bucket uses the
-// first alone.
+// Keys of every configuration, and Mastra's additional ones, of which a bucket uses the first
+// alone.
 var (
 	plainKeys  = []string{"kind", "bucket", "prefix", "endpoint", "region", "credentials"}
 	mastraKeys = []string{"readOnly", "id", "displayName", "icon", "description"}

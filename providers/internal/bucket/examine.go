@@ -12,8 +12,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Services refuse requests whose time is this far off, and the first is worth
-// a word long before.
+// Services refuse requests whose time is off by skewMax; skewNote is worth a
+// warning long before.
 const (
 	skewMax  = 15 * time.Minute
 	skewNote = 5 * time.Second

@@ -15,7 +15,7 @@ const (
 	indexBatch = 1000             // changes that are written without waiting for more
 	indexDelay = 5 * time.Second  // from a change until it is written
 	indexPause = 5 * time.Minute  // the most between attempts that fail
-	indexClose = 10 * time.Second // in which Close writes the last ones; each that it does not write costs the next mount a HEAD
+	indexClose = 10 * time.Second // for Close's last writes; each missed one costs a HEAD later
 	indexWait  = 5 * time.Second  // the most that a listing waits for segments
 	indexFresh = time.Minute      // the least between two looks at the segments of others
 	indexSend  = 30 * time.Second // for one writing
@@ -50,7 +50,7 @@ type index struct {
 	looked  time.Time           // at the segments
 	delay   time.Duration       // until the next writing; grows while it fails
 	timer   *time.Timer         // nil: nothing is planned
-	writing bool                // false for a provider that was opened for reading: it writes no changes
+	writing bool                // false: the provider was opened for reading
 	closed  bool
 }
 
@@ -90,7 +90,7 @@ func (x *index) saw(o *object) {
 	}
 }
 
-// wrote records the result of a change, which began at began by the local clock. The
+// wrote records the result of a change that began at a time of the local clock. The
 // times of records are the service's own, as its answer has it.
 func (x *index) wrote(o *object, began time.Time) {
 	key, ok := x.objects.below(o.Key)

@@ -20,7 +20,7 @@ type record struct {
 	check  uint32 // hash of the version's ETag and size
 	at     uint32 // the second of its change, or the last that it can be
 	slack  uint16 // how many seconds earlier it can be: the answer to a PUT does not say
-	target uint16 // length of a link's target that is in metadata; with recordMore, a hash of the untold metadata
+	target uint16 // length of a link's target in metadata; with recordMore, hash of the untold
 	bits   uint32 // permissions, and the flags below
 	uid    uint32
 	gid    uint32
@@ -35,7 +35,7 @@ const (
 	recordLink    = 1 << 15 // a symbolic link
 	recordMore    = 1 << 16 // it has other metadata, which a listing cannot tell
 	recordGone    = 1 << 17 // it was deleted; only segments say so
-	recordAssumed = 1 << 18 // it was not looked at, and like others has no attributes; never in a segment
+	recordAssumed = 1 << 18 // unexamined, and taken to have no attributes; in no segment
 	recordTyped   = 1 << 19 // it has the content type that its name gives
 )
 

@@ -174,7 +174,7 @@ func (x *index) run() {
 	if err == nil && s.isMany() {
 		err = s.compact(ctx)
 	}
-	if x.ended != nil && x.ctx.Err() == nil { // writes that Close interrupts, it makes itself
+	if x.ended != nil && x.ctx.Err() == nil { // Close makes the write that it interrupts itself
 		x.ended(indexWork, err)
 	}
 	locked := x.lock()

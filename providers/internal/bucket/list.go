@@ -78,7 +78,7 @@ type walk struct {
 	recursive bool
 	cursor    cursor
 	told      []providers.Info
-	items     []Item // of the entries in told, in the same order; without key, a directory that keys imply
+	items     []Item // of the entries in told; without key: a directory that keys imply
 }
 
 // page adds the entries of one LIST, and reports whether there is more. A recursive walk goes on

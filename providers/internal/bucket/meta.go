@@ -86,7 +86,7 @@ func decodeMeta(raw map[string]string) meta {
 		m.attr.Xattrs = all
 	}
 	m.readLink(left)
-	if !byGcsfuse { // else gcsfuse made the content, and left the metadata of the program that made another
+	if !byGcsfuse { // else the content is gcsfuse's, the metadata another program's
 		m.op = decodeValue(left[metaOp])
 	}
 	delete(left, metaOp)
@@ -187,7 +187,7 @@ func (m meta) encode(s Service) (map[string]string, error) {
 		}
 		raw[key] = encodeValue(value)
 	}
-	if read := decodeMeta(raw); len(read.user) < len(raw) { // metadata of the user that would be read as ours is refused
+	if read := decodeMeta(raw); len(read.user) < len(raw) { // some would be read as ours
 		return nil, fmt.Errorf("metadata of the names %s: %w", strings.Join(metaNames, ", "), providers.ErrInvalid)
 	}
 	m.encodeAttr(s.Words, raw)

@@ -12,7 +12,7 @@ import (
 )
 
 // Store is a bucket of one service: objects under keys, each with content, metadata
-// and headers. It knows no directories, and keeps nothing of what it was asked.
+// and headers. It knows no directories, and keeps no state of requests.
 //
 // Its errors are *Fault, those of the body that it was given, or the context's;
 // anything else counts as no answer. A key that has no object is ErrNotExist, a condition that
@@ -75,7 +75,7 @@ type Honours struct {
 	Copy     bool // Copy with a condition on its target
 	Delete   bool // Delete with IfVersion, also of a missing object
 
-	// Encodes: listings carry every name; else those that XML does.
+	// Encodes: listings carry every name; else only those that XML can carry.
 	Encodes bool
 	// Hides: where a file is beside a directory of its name, a listing has the file alone. A
 	// change that would hide a directory looks for one first.

@@ -29,7 +29,7 @@ type Tags struct {
 // tagsOf is a state of an object. Tags may change while that stays the same.
 type tagsOf struct{ key, etag string }
 
-// maxKnownTags bounds what is remembered.
+// maxKnownTags bounds the objects whose tags are remembered.
 const maxKnownTags = 4096
 
 // NewTags asks a service by ask for the tags of an object, as Headers.Tags has them. read and

@@ -18,8 +18,8 @@ import (
 type Words struct {
 	Dates  bool   // mtime is a date, as rclone has it of Azure and Google, and not seconds
 	Google bool   // mode, owner and seconds are under the names of Google's tools, see googMode
-	Link   string // the name of what is "true" of a link whose content is its target; "": its mode says it
-	Target string // the name of a link's target for programs that do not read its content; "": not written
+	Link   string // metadata that are "true" for a link with its target as content; "": its mode
+	Target string // metadata with a link's target, for programs that need it; "": none
 }
 
 // Words of programs beside s3fs's.
@@ -31,7 +31,7 @@ const (
 
 	// AzCopy's, where it is to keep POSIX attributes: the mode with its type, in decimal digits,
 	// and the time in nanoseconds. Other programs have such names too, so the others count only
-	// if the first is a mode of its.
+	// if the first is a mode as it writes them.
 	azcopyMode  = "permissions"
 	azcopyUID   = "posix_owner"
 	azcopyGID   = "posix_group"
@@ -51,7 +51,7 @@ const (
 	googGID   = "goog-reserved-posix-gid"
 )
 
-// foreign are names that only the program uses which made them.
+// foreign are names of metadata that one program alone uses.
 var foreign = []string{azcopyMode, BlobLink, gcsfuseMtime, GcsfuseTarget, GoogLink, googMtime, googMode, googUID, googGID}
 
 // take reads the first of some metadata that can be read, and takes away all that can.

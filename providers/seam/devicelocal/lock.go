@@ -55,7 +55,7 @@ func (b *Backend) lock(ctx context.Context, dir *os.Root, name string, old *seam
 	return unlock, nil
 }
 
-// in is the backend of an open directory of it.
+// in is a backend of an open directory of this one.
 func (b *Backend) in(dir *os.Root) *Backend {
 	in := *b
 	in.root = dir

@@ -63,7 +63,7 @@ func (b *Backend) put(ctx context.Context, l seam.Locator, content string, old *
 func (b *Backend) putIn(ctx context.Context, dir *os.Root, l seam.Locator, content string, old *seam.ETag) (err error) {
 	defer dir.Close()
 	unlock, err := b.lock(ctx, dir, l.Name(), old)
-	if errors.Is(err, providers.ErrUnsupported) && old == nil { // a write without a condition needs no lock
+	if errors.Is(err, providers.ErrUnsupported) && old == nil { // no condition, no lock needed
 		return b.write(dir, l, content, nil)
 	}
 	if err != nil {
@@ -132,7 +132,7 @@ func (b *Backend) place(dir *os.Root, at int, temp, name string, open bool, old 
 		}
 		return err
 	}
-	if err := in.compare(name, *old); err != nil { // so that an entry that differs keeps its name all the time
+	if err := in.compare(name, *old); err != nil { // first, so that another entry keeps its name
 		return err
 	}
 	b.compared()

@@ -158,7 +158,7 @@ func readFile(name string) ([]byte, error) {
 // providers.ErrInvalid, and nothing was done.
 type UnclearError struct{ What, Do string }
 
-// Error says what is unclear.
+// Error is What.
 func (e *UnclearError) Error() string { return e.What }
 
 // Unwrap is providers.ErrInvalid.
@@ -242,7 +242,7 @@ func (c checkout) sight(list []Repo) []seen {
 // isAt reports whether it is registered with a checkout's real name.
 func (r Repo) isAt(root string) bool { return filepath.Clean(r.Root) == root }
 
-// refuse refuses its slug to a checkout if another of this machine has it, or may have it.
+// refuse refuses the slug of r to a checkout if another of this machine has it, or may have it.
 func (r Repo) refuse(c checkout, s seen) error {
 	switch {
 	case s.is(c):

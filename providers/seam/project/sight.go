@@ -13,7 +13,7 @@ import (
 type seen struct {
 	real       string // its real name, or the registered one where nothing is at it
 	here       bool   // something is: other machines have theirs under other names
-	gone       bool   // nothing is, and this machine registered it
+	gone       bool   // nothing is at it, and this machine registered it
 	silent     bool   // not known, since it did not answer
 	repository string // as of a checkout
 }
@@ -52,7 +52,7 @@ func look(root string) (s seen) {
 	s.real = realRoot(root)
 	_, err := os.Stat(root)
 	if s.here = filepath.IsAbs(root) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR); s.here {
-		s.repository, _, _ = readGit(s.real) // a repository that cannot be read is not shared with another checkout
+		s.repository, _, _ = readGit(s.real) // unreadable: shared with no other checkout
 	}
 	return s
 }

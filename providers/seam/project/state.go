@@ -178,7 +178,7 @@ func (f *finding) named(slug string) (string, error) {
 	}
 }
 
-// enter opens a checkout, whose state is its own as far as is known.
+// enter opens a checkout, which for now counts as keeping its state to itself.
 func (f *finding) enter(root string, err error) error {
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ func Pack(objects *odb.Store, commits []odb.ID, leave func(blob odb.ID) bool) (i
 
 type id = odb.ID
 
-// collector finds it.
+// collector finds the objects of a pack.
 type collector struct {
 	objects *odb.Store
 	leave   func(blob id) bool

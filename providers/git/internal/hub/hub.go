@@ -37,7 +37,7 @@ type Options struct {
 // Hub is a repository at an API. All methods may be used at once.
 type Hub struct{ o Options }
 
-// New is the repository at an API. Nothing is asked yet.
+// New is the repository at an API. No request is sent yet.
 func New(o Options) *Hub {
 	if o.Transport == nil {
 		o.Transport = http.DefaultTransport

@@ -60,7 +60,7 @@ func (e *Entries) find(f File, path string) (from, to int, err error) {
 		}
 		return from, from + 1, err
 	}
-	end := below + "0" // what comes behind a slash
+	end := below + "0" // "0" follows "/" in ASCII
 	return from, from + sort.Search(len(e.places)-from, func(i int) bool { return !less(from+i, end) }), err
 }
 

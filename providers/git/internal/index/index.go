@@ -124,8 +124,8 @@ func (b *builder) count(id object.ID) (n int, err error) {
 	return n, err
 }
 
-// entries writes those of a tree. That trees are sorted as if the names of
-// directories ended in a slash puts all paths in the order of an index.
+// entries writes the entries of a tree. Trees are sorted as if the names of
+// directories ended in a slash, which puts all paths in the order of an index.
 func (b *builder) entries(id object.ID, name string, hidden bool) error {
 	below := 0
 	err := b.each(id, func(e object.Entry) error {

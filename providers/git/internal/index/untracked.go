@@ -59,8 +59,8 @@ func (u *untracked) add(name string, entries []object.Entry) (below []object.Ent
 	return below
 }
 
-// encode is the extension for a work tree at a place. At another one it does not
-// count.
+// encode is the extension for a work tree at a place. git ignores it at another
+// one.
 func (u *untracked) encode(place, exclude string) []byte {
 	ident := "Location " + place + ", system Linux\x00"
 	b := append(varint(len(ident)), ident...)

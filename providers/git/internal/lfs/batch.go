@@ -63,7 +63,7 @@ type Client struct {
 	known map[string]action // downloads, by OID, until they expire
 }
 
-// New is the client of an API. Nothing is asked yet.
+// New is the client of an API. No request is sent yet.
 func New(o Options) *Client {
 	if o.Transport == nil {
 		o.Transport = http.DefaultTransport

@@ -13,8 +13,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Open opens length bytes of an object from an offset on, which it has. The body
-// ends with ctx.
+// Open opens length bytes of an object from an offset on, which lie within it. The
+// body ends with ctx.
 func (c *Client) Open(ctx context.Context, p Pointer, offset, length int64) (io.ReadCloser, error) {
 	if length == 0 && p.Size > 0 { // HTTP has no range of length 0
 		return http.NoBody, nil

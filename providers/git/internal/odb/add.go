@@ -112,7 +112,7 @@ func (m *making) finish(objects []indexed, sum []byte) error {
 		os.Remove(idxTmp)
 		return err
 	}
-	if m.promised { // before readers see the pack: without the mark, objects that it names would count as lost
+	if m.promised { // first: else objects that the pack names count as lost
 		err := s.space.While(func() error { return os.WriteFile(base+promisedEnding, nil, 0o400) })
 		if err != nil {
 			os.Remove(idxTmp)

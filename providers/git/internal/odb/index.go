@@ -47,7 +47,7 @@ const indexWorkers = 2
 
 // walkPack reads a pack as it comes, and finds the place of each object and the ids of whole
 // ones. behind is the number of bytes read from the source, buffered ones included; told is
-// called after each object, with their number.
+// called after each object, with the number of objects so far and in all.
 func walkPack(in *bufio.Reader, behind func() int64, told func(done, total int)) (*indexer, error) {
 	var head [12]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil || string(head[:4]) != "PACK" || binary.BigEndian.Uint32(head[4:]) != 2 {

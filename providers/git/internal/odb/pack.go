@@ -35,7 +35,7 @@ type pack struct {
 	sizes    []byte
 }
 
-// place names where an object begins, for as long as the database is open.
+// place is a number for the start of an object, good as long as the database is open.
 func (p *pack) place(off int64) uint64 { return p.number<<40 | uint64(off) }
 
 // openPack opens a pack and its index; base is their name without an ending.

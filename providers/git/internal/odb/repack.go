@@ -15,9 +15,9 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
 
-// Every commit is a pack, and every pack an open file, so that many are made into
-// few now and then: when there are repackFrom, from the smallest on, of which none
-// is more than twice what all smaller ones are. Each object is so copied a few
+// Every commit is a pack, and every pack an open file, so packs are merged now and
+// then: when there are repackFrom of them, counted from the smallest, of which none
+// is larger than twice the sum of all smaller ones. So each object is copied a few
 // times at most, however many commits there will be.
 const (
 	repackFrom  = 32
@@ -60,7 +60,7 @@ func (s *Store) repack(ctx context.Context, promised bool) error {
 	return s.drop(old)
 }
 
-// small are the packs to make one of.
+// small are the packs to merge.
 func small(packs []*pack) []*pack {
 	packs = slices.SortedFunc(slices.Values(packs), func(a, b *pack) int { return cmp.Compare(a.end, b.end) })
 	n, total := 0, int64(0)

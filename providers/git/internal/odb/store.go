@@ -103,8 +103,9 @@ func (s *Store) open(indices []string) (*Store, error) {
 	return s, nil
 }
 
-// OnReceive has f called with the number of received objects of a pack, after each one; nil: no
-// call. It is called before the first Receive; f is called by the goroutine that receives.
+// OnReceive has f called after each received object of a pack, with the number so far and in all;
+// nil: no call. It is called before the first Receive; f is called by the goroutine that
+// receives.
 func (s *Store) OnReceive(f func(done, total int)) {
 	if f != nil {
 		s.told = f

@@ -45,7 +45,7 @@ type Server struct {
 	o   Options
 }
 
-// New is the repository at a URL of git. Nothing is asked yet.
+// New is the repository at a URL of git. No request is sent yet.
 func New(url string, o Options) *Server { return &Server{url, o} }
 
 // Upload begins a session that fetches.

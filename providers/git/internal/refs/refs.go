@@ -141,7 +141,7 @@ func (s *Store) eachPacked(visit func(name, hash string) error) error {
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
-		hash, name, _ := strings.Cut(lines.Text(), " ") // of a comment or a peeled tag, a name that no reference has
+		hash, name, _ := strings.Cut(lines.Text(), " ") // in comments and peeled tags not a reference's
 		if err := visit(name, hash); err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ type Error struct {
 	Err  error
 }
 
-// Error is the cause, without more than a line of what a server sent.
+// Error is the cause, with at most a line of a server's text.
 func (e *Error) Error() string {
 	var own *dialogue.Error
 	if errors.As(e.Err, &own) { // our own words, which are longer

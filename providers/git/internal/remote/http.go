@@ -66,7 +66,7 @@ func (h *overHTTP) prepare(ctx context.Context) (*transport.Endpoint, transport.
 	}
 	ep, err := transport.NewEndpoint(h.url)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the repository's URL: %w", providers.ErrInvalid) // without the URL, which may hold a secret
+		return nil, nil, fmt.Errorf("the repository's URL: %w", providers.ErrInvalid) // the URL may hold a secret
 	}
 	return ep, auth, nil
 }

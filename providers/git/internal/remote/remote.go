@@ -54,10 +54,10 @@ type Options struct {
 // Remote is a repository at a server. All methods may be used at once.
 type Remote struct {
 	over protocol
-	can  atomic.Pointer[capability.List] // the server's last capabilities, where a request can do without asking
+	can  atomic.Pointer[capability.List] // of the last answer; nil: a session must ask
 }
 
-// A protocol begins sessions. The errors are what Ask returns.
+// A protocol begins sessions. Its errors are those of Ask.
 type protocol interface {
 	upload(ctx context.Context) (transport.UploadPackSession, error)
 	receive(ctx context.Context) (transport.ReceivePackSession, error)

@@ -163,7 +163,7 @@ func (h *overHTTP) second(ctx context.Context) (version2, error) {
 	case status >= 500 || status == http.StatusTooManyRequests:
 		answer.Body.Close()
 		return nil, &Error{Kind: providers.ErrUnavailable, Code: fmt.Sprint(status), Err: fmt.Errorf("the server answers %s", answer.Status)}
-	default: // of version 0, it has refused the same question
+	default: // Ask had an answer in version 0: the server has no version 2
 		answer.Body.Close()
 		return nil, nil
 	}
@@ -193,7 +193,7 @@ func (c *httpV2) ask(ctx context.Context, question []byte) error {
 func (h *overHTTP) send(ctx context.Context, method, url string, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("the repository's URL: %w", providers.ErrInvalid) // without what may be in it
+		return nil, fmt.Errorf("the repository's URL: %w", providers.ErrInvalid) // the URL may hold a secret
 	}
 	req.Header.Set("Git-Protocol", askV2)
 	if body != nil {

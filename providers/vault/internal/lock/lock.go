@@ -23,10 +23,11 @@
 // Three things are weak in the second. A holder that stood still (a machine that slept) may go on
 // when another has taken over; two processes that find the directory old at the same time may
 // both remove it, the second the new one that the first has made; and two with different cache
-// directories, or with two names of the vault that are no links, do not see each other's. Users
-// of this package do none of that to each other, because of the first. Against other programs,
-// the directory counts as old only if it was old a moment ago too, and Check tells a holder that
-// its directory is gone; a common cache directory is up to the person who starts them.
+// directories, or with two names of the vault that are no links, do not see each other's lock.
+// Users of this package do none of that to each other, because of the first. Against other
+// programs, the directory counts as old only if it was old a moment ago too, and Check tells a
+// holder that its directory is gone; a common cache directory is up to the person who starts
+// them.
 package lock
 
 import (
