@@ -245,7 +245,7 @@ const (
 	Silent             Reason = "silent"              // a server of it or the configuration is silent
 	CapabilityMismatch Reason = "capability-mismatch" // a CapabilityMismatchError
 	PersonalSpace      Reason = "personal-space"      // the operator's own space lies in the vault, or that is not known
-	HostPlace          Reason = "host-place"          // the machine's own files lie in or around it
+	HostPlace          Reason = "host-place"          // files that wsmount trusts lie in or around it
 	Unusable           Reason = "unusable"            // the class says that Open would fail
 )
 

@@ -14,7 +14,7 @@ type Tier string
 
 // The tiers.
 const (
-	Source          Tier = "source"           // the written content, from which the others are made
+	Source          Tier = "source"           // written content: the truth, source of the others
 	SharedAbstracts Tier = "shared-abstracts" // made from it, and of use on every machine
 	LocalIndex      Tier = "local-index"      // made from it, and a database: a replica of it would be damaged
 )
