@@ -109,7 +109,7 @@ func (g *origin) receive(ctx context.Context, s *remote.Session, theirs, was id)
 	return nil
 }
 
-// fetchMore fetches the wanted commit, and marks the clone if it comes without blobs.
+// fetchMore fetches the wanted commit, and marks the clone before one without blobs.
 func (g *origin) fetchMore(ctx context.Context, s *remote.Session, w remote.Want) error {
 	if !w.Blobless {
 		return s.Fetch(ctx, w, g.repo.objects.Receive)

@@ -93,7 +93,7 @@ func Connect(given http.RoundTripper, name func(*http.Request) string, genuine f
 	return c
 }
 
-// Close closes the idle connections.
+// Close closes the idle connections of an own transport, and calls Ended.
 func (c *Connection) Close() {
 	if c == nil {
 		return

@@ -54,7 +54,7 @@ type Options struct {
 // Remote is a repository at a server. All methods may be used at once.
 type Remote struct {
 	over protocol
-	can  atomic.Pointer[capability.List] // of the last answer; nil: a session must ask
+	can  atomic.Pointer[capability.List] // last told over HTTP; nil: a session must ask
 }
 
 // A protocol begins sessions. Its errors are those of Ask.
