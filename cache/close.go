@@ -10,14 +10,14 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// UnsavedError says that something which policy wanted sent is not at the
-// remote. It is kept in the working copy and listed there.
+// UnsavedError says that changes which policy wanted sent are not at the remote. They are kept in
+// the working copy and listed in the error.
 type UnsavedError = pending.UnsavedError
 
-// Drain sends what policy wants sent, what is changed meanwhile too, and pushes it if
-// policy says so, while the volume goes on; progress, if not nil, is called whenever
-// something has arrived. It gives up when nothing moves for Options.Patience, or ctx ends,
-// with an *UnsavedError; what waits to be asked for with Commit is no error.
+// Drain sends all changes that policy wants sent, later ones too, and pushes them if policy says
+// so, while the volume goes on; progress, if not nil, is called whenever the remote has got
+// something. Drain gives up with an *UnsavedError when nothing moves for Options.Patience, or ctx
+// ends; changes that wait for a call of Commit are no error.
 func (v *Volume) Drain(ctx context.Context, progress func(Status)) error {
 	if v.o.ReadOnly {
 		return nil
@@ -44,7 +44,7 @@ func newDrain(v *Volume) *drain.Drain {
 		Commits: draining{v}, Pushes: v.o.Policy.Push}
 }
 
-// draining is a volume as what drains it needs it.
+// draining adapts a volume for its Drain.
 type draining struct{ v *Volume }
 
 // Commit implements drain.Committer.
@@ -58,10 +58,9 @@ func (d draining) Push(ctx context.Context) error {
 	return err
 }
 
-// Close implements fs.Closer: it sends what policy wants sent, as Drain does,
-// and ends the volume; what is not sent stays in the state directory. Its error
-// is an *UnsavedError when something is not at the remote that should be. Only
-// the first Close does anything.
+// Close implements fs.Closer: it sends all changes that policy wants sent, as Drain does, and ends
+// the volume; unsent changes stay in the state directory. Its error is an *UnsavedError when
+// something is not at the remote that should be. Only the first Close does anything.
 func (v *Volume) Close() error {
 	locked := v.lock()
 	done := locked.closing

@@ -12,8 +12,8 @@ import (
 	"github.com/wsmount/wsmount/fs"
 )
 
-// CommitOptions say what a commit is called where the remote has such things.
-// The zero value works: the message describes the change.
+// CommitOptions describe a commit, where the remote stores a description. The zero value works:
+// the message lists the changes.
 type CommitOptions = pending.Description
 
 // CommitReport says what a Commit did.
@@ -22,11 +22,11 @@ type CommitReport = pending.Report
 // HeldBack is a change that the remote does not have, and why.
 type HeldBack = pending.HeldBack
 
-// Commit sends all that differs at the time of the call, and returns when the
-// remote has it or will not take it; what is changed meanwhile waits for the
-// next one. Files that a program is writing are left alone, unless their content is on
-// its way already. It fails when the remote cannot be reached for Options.Patience, and
-// with ErrHalted; what is held back is in the report, and no error.
+// Commit sends all names that differ at the time of the call, and returns when the remote has them
+// or will not take them; later changes wait for the next commit. Files that a program is writing
+// are left alone, unless their content is being sent already. It fails when the remote cannot be
+// reached for Options.Patience, and with ErrMassDelete; changes that are held back are in the
+// report, and no error.
 func (v *Volume) Commit(ctx context.Context, o CommitOptions) (CommitReport, error) {
 	if v.o.ReadOnly {
 		return CommitReport{}, fs.ErrReadOnly
@@ -36,8 +36,8 @@ func (v *Volume) Commit(ctx context.Context, o CommitOptions) (CommitReport, err
 	return r, errors.Join(err, v.keepMassDeletes())
 }
 
-// commitDue sends what differs now. What was left out for a reason that is gone by the
-// end, as that a program was writing it, goes in another round.
+// commitDue sends the names that differ now. Names that were left out for a reason that is gone by
+// the end, such as a program that was writing, are sent in another round.
 func (v *Volume) commitDue(ctx context.Context, o CommitOptions) (r CommitReport, err error) {
 	locked := v.lock()
 	due := v.pending.Newest(locked.View)
@@ -56,20 +56,20 @@ func (v *Volume) commitDue(ctx context.Context, o CommitOptions) (r CommitReport
 	}
 }
 
-// A Committer sends what is pending: name by name, or as change sets.
+// A Committer sends the dirty names: name by name, or as change sets.
 type Committer interface {
-	// Look has what is due begin.
+	// Look starts sending if names are due.
 	Look(v *tree.View)
-	// Commit sends what differs up to a place in the order, and returns when the remote has it
-	// or will not take it.
+	// Commit sends the dirty names up to the seq due, and returns when the remote has them or will
+	// not take them.
 	Commit(ctx context.Context, o CommitOptions, due uint64) (CommitReport, error)
-	// IsAsked reports whether a commit was asked for that is no waiter of what is pending.
+	// IsAsked reports whether a commit was asked for that is not among the waiters of the queue.
 	IsAsked(*tree.View) bool
-	// Stopped is why nothing goes, whatever name it is; final says that another try will not
-	// help.
+	// Stopped is the reason why nothing is sent, whichever name it is about; final says that
+	// another try will not help.
 	Stopped(*tree.View) (cause error, final bool)
-	// Conflict tells commits under way that are no waiters of a conflict at a path, and
-	// reports whether any will say so.
+	// Conflict tells commits under way that are not among the waiters of the queue of a conflict
+	// at a path, and reports whether any will report it.
 	Conflict(v *tree.View, path string) (heard bool)
 }
 

@@ -16,10 +16,10 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Guard says what a commit does not take, where the remote takes sets.
+// Guard limits the content of commits, where the remote takes change sets.
 type Guard = commit.Guard
 
-// Secrets are values that are not to get into a repository.
+// Secrets are values that must not get into a repository.
 type Secrets = commit.Secrets
 
 func newSetCommitter(v *Volume, remote providers.Committer) *commit.Committer {
@@ -34,7 +34,7 @@ func newSetCommitter(v *Volume, remote providers.Committer) *commit.Committer {
 	})
 }
 
-// committing is a volume as its change sets need it, where that is not what uploads do.
+// committing adapts a volume for its change sets, as far as that differs from uploads.
 type committing struct{ uploading }
 
 var _ interface {
@@ -119,7 +119,7 @@ func (c committing) Ended(_ *tree.View, err error) { c.v.chores.Note(chores.Comm
 // Progress implements commit.Monitor.
 func (c committing) Progress(what string, done, total int) { c.v.doing.goesOn(what, done, total) }
 
-// take is CommitterOptions.Take: content stays as it is for the set until kept.End.
+// take is CommitterOptions.Take: the content of the set stays as it is until kept.End.
 func (c committing) take() (*commit.Moment, func()) {
 	v := c.v
 	locked := v.lock()
@@ -148,7 +148,7 @@ func (c committing) take() (*commit.Moment, func()) {
 	return m, func() { v.giveBack(at) }
 }
 
-// beingWritten is content that is left alone because programs are writing it.
+// beingWritten is the content that is left alone because programs are writing it.
 func (v *View) beingWritten() map[table.Ino]struct{} {
 	all := map[table.Ino]struct{}{}
 	for _, ino := range v.open.Inos(v.View) {

@@ -2,7 +2,7 @@ package cache
 
 import "github.com/wsmount/wsmount/cache/internal/describe"
 
-// describing says what programs read of inodes beside their content.
+// describing gives the extended attributes with which programs read the state of an inode.
 type describing = describe.Describer
 
 func newDescriber(v *Volume) *describing {

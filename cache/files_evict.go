@@ -22,17 +22,17 @@ func newUnloading(v *Volume) tree.Unloading {
 	return tree.Unloading{Tree: v.tree, Update: v.updateTree, EmptyDirs: v.caps.EmptyDirs, HasOwn: v.attrs().HasOwnXattrs, Freed: v.store.Remove}
 }
 
-// ContentUsage says what content takes, by what is known of commits that may be lost.
+// ContentUsage gives the disk space of content, by the last answer about lost commits.
 func (v *Volume) ContentUsage() ContentUsage { return offline.UsageOf(v.store, v.eviction) }
 
-// MakeRoom gives up clean content for n bytes that others could not write, or as much
-// as the disk lacks, because they found it full, and reports whether trying again may
-// help. It must not be called from a callback of the volume.
+// MakeRoom gives up clean content for n bytes that other writers of the disk could not write, or
+// as much as the disk lacks, and reports whether trying again may help. It must not be called from
+// a callback of the volume.
 func (v *Volume) MakeRoom(n int64) bool { return v.store.MakeRoom(n) }
 
-// ContentOf is what content takes once it was asked whether commits that are not pushed are lost, and
-// after all clean content was given up that is neither in use nor pinned, if clear says so: of that,
-// how many bytes the disk got back. It is fetched again when it is read.
+// ContentOf gives the disk space of content, after asking whether unpushed commits are lost. With
+// clear it first gives up all clean content that is neither in use nor pinned, to be fetched again
+// when read; freed is the gain.
 func (v *Volume) ContentOf(clear bool) (u ContentUsage, freed int64) {
 	if clear {
 		freed = v.room.Clear()

@@ -24,7 +24,7 @@ func newHydrator(v *Volume) *files.Hydrator {
 // remoteContent is the remote of a volume, as files.Remote.
 type remoteContent struct{ v *Volume }
 
-// Read implements files.Remote. What the answer says beside the content is taken.
+// Read implements files.Remote. It also records the attributes that come with the content.
 func (r remoteContent) Read(ctx context.Context, x table.Ino, at providers.Locator, o providers.ReadOptions) (providers.Content, error) {
 	v := r.v
 	began, asked := time.Now(), v.merger.AttrGen(x, at)
@@ -82,8 +82,8 @@ func (v *Volume) fetchTarget(ctx context.Context, x table.Ino) error {
 // maxTarget is the longest target of a symbolic link that Linux takes.
 const maxTarget = 4095
 
-// staleOnce makes fs.ErrStale of an error that says that a version is gone, which has the
-// kernel look the name up again: once for each state of the inode.
+// staleOnce turns an error that a version is gone into fs.ErrStale, which has the kernel look the
+// name up again: once for each state of the inode.
 func (v *Volume) staleOnce(err error) error {
 	gone := (*files.GoneError)(nil)
 	if !errors.As(err, &gone) {

@@ -24,7 +24,7 @@ func newOpener(v *Volume) *files.Opener {
 	})
 }
 
-// openFiles is a volume as its open files need it.
+// openFiles adapts a volume for its open files.
 type openFiles struct{ v *Volume }
 
 // Update implements files.Volume.
@@ -35,7 +35,7 @@ func (o openFiles) Update(do func(files.Tx) error) error {
 // Closed implements files.Volume.
 func (o openFiles) Closed(at *tree.View, ino table.Ino) {
 	if o.v.pending.IsUnsaved(at, ino) {
-		o.v.pending.Open(at) // a new name without content: its close told no one
+		o.v.pending.Open(at) // a new name without content: its close gave no notice
 		o.v.pending.Kick()
 	}
 }
@@ -71,21 +71,21 @@ func (t contentTx) Written(ino table.Ino, n *table.Inode) {
 	}
 }
 
-// Unwritten implements files.Tx. A new file, and empty, is a version too.
+// Unwritten implements files.Tx. A new empty file is a version too.
 func (t contentTx) Unwritten(ino table.Ino, n *table.Inode) {
 	if history.IsOfHere(n) {
 		t.v.notes.Version(n, ino, "written")
 	}
 }
 
-// openContent opens the content of an inode, until opener.Close; for ourselves
+// openContent opens the content of an inode, until opener.Close; for use by this program itself
 // ([files.ForUs]), until opener.Release.
 func (v *Volume) openContent(ino table.Ino, use files.Use) (*files.OpenInode, error) {
 	oi, err := v.opener.Open(ino, use)
 	return oi, errno.Translate(err)
 }
 
-// unasked is content for who fetches it before a program asks.
+// unasked is the content of a volume for prefetches, which no program asked for.
 type unasked struct{ v *Volume }
 
 var _ files.Unasked = unasked{}

@@ -22,12 +22,12 @@ var (
 	// ErrNoVersion says that the history has no such version, or not any more.
 	ErrNoVersion = past.ErrNoVersion
 
-	// ErrNotKept says that a version is known, but not its content: it lived
-	// too short, was too large, was never here, or is over the budget.
+	// ErrNotKept says that a version is known, but not its content: it lived too short, was too
+	// large, was never local, or is over the budget.
 	ErrNotKept = history.ErrNotKept
 )
 
-// What a Version tells of.
+// The values of Version.Change.
 const (
 	Made    = history.Made
 	Written = history.Written
@@ -35,7 +35,7 @@ const (
 	Moved   = history.Moved
 )
 
-// What the past is asked for, and says: see package past.
+// Requests for the past, and their results: see package past.
 type (
 	Version     = past.Version
 	LogFilter   = past.LogFilter
@@ -55,14 +55,14 @@ func (v *Volume) Content(id string) (r io.ReadCloser, size int64, err error) {
 // Diff is [past.Past.Diff].
 func (v *Volume) Diff(ctx context.Context, o DiffOptions) (string, error) { return v.past.Diff(ctx, o) }
 
-// Pruned counts what was given up to stay within the budget, HistoryUsage is what the history
-// takes.
+// Pruned counts the parts that were given up to stay within the budget, HistoryUsage is the disk
+// space of the history.
 type (
 	Pruned       = history.Pruned
 	HistoryUsage = history.Usage
 )
 
-// HistoryUsage says what the history takes, and what was given up.
+// HistoryUsage gives the disk space of the history, and counts the parts that were given up.
 func (v *Volume) HistoryUsage() HistoryUsage { return v.history.Usage() }
 
 func newKeeper(v *Volume) *history.Keeper {
@@ -82,7 +82,7 @@ func newPast(v *Volume) *past.Past {
 	return past.New(past.Options{Tree: v.tree, Store: v.store, Keeper: v.history, Remote: v.p, Volume: remembering{v}, Context: v.ctx})
 }
 
-// remembering is a volume as its past needs it.
+// remembering adapts a volume for its past.
 type remembering struct{ v *Volume }
 
 // Find implements past.Volume.
@@ -162,8 +162,8 @@ func (r remembering) StaysLocal(at *tree.View, l table.Link, n *table.Inode) boo
 	return is
 }
 
-// keepRemote has the history take what the remote has under a name: it is about to be
-// overwritten there. Content larger than most bytes is only noted.
+// keepRemote has the history take the remote's entry under a name, which is about to be
+// overwritten. Content larger than most bytes is only noted.
 func (v *Volume) keepRemote(ctx context.Context, l table.Link, at providers.Locator, info providers.Info, most int64) error {
 	var made files.Made
 	if info.Kind == providers.KindFile && info.Size <= most {
@@ -182,5 +182,5 @@ func (v *Volume) keepRemote(ctx context.Context, l table.Link, at providers.Loca
 // Actor says on whose behalf files change, for the history.
 type Actor = history.Actor
 
-// SetActor says on whose behalf what changes from now on does.
+// SetActor sets the actor on whose behalf all later changes are made.
 func (v *Volume) SetActor(a Actor) { v.history.SetActor(a) }

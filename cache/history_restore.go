@@ -15,7 +15,7 @@ import (
 	"github.com/wsmount/wsmount/fs"
 )
 
-// What a restore is asked for, and says: see package past.
+// Requests to restore, and their results: see package past.
 type (
 	RestoreOptions = past.RestoreOptions
 	RestoreReport  = past.RestoreReport
@@ -34,16 +34,16 @@ func (v *Volume) Restore(ctx context.Context, o RestoreOptions) (r RestoreReport
 	return r, err
 }
 
-// restoring is a volume as what is restored in it needs it.
+// restoring adapts a volume for restores.
 type restoring struct{ v *Volume }
 
-// owner asks for what is made.
+// owner is the caller on whose behalf a restore makes entries.
 func (r restoring) owner() *fs.Op {
 	return &fs.Op{UID: r.v.o.Owner.UID, GID: r.v.o.Owner.GID, Umask: r.v.o.Umask}
 }
 
-// Enter implements past.Changes. What the name stood for goes to the history; a file hands on
-// its mode, owner and attributes.
+// Enter implements past.Changes. The inode that the name had goes to the history; a file passes
+// its mode, owner and attributes on to its successor.
 func (r restoring) Enter(l table.Link, it past.Item, content files.Made) error {
 	if err := tree.CheckName(l.Name); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (r restoring) Enter(l table.Link, it past.Item, content files.Made) error {
 	})
 }
 
-// tellOf tells the kernel of a name that it does not know to have changed.
+// tellOf notifies the kernel of a name that changed without its knowledge.
 func tellOf(v *Tx, l table.Link) {
 	v.local.TellEntry(l)
 	v.local.TellAttr(l.Dir)
@@ -146,7 +146,7 @@ func (r restoring) Sent(ctx context.Context, paths []string) error {
 	for _, path := range paths {
 		_, ino, err := r.v.listings.Find(ctx, path)
 		if err != nil || ino == 0 {
-			continue // it went meanwhile
+			continue // removed meanwhile
 		}
 		if err := r.v.sent.Content(op, ino); err != nil {
 			return fmt.Errorf("%s: %w", path, err)

@@ -14,8 +14,8 @@ import (
 
 var _ fs.Sided = (*Volume)(nil)
 
-// Aside implements fs.Sided, with what the provider shows to its service's own
-// programs, if it does.
+// Aside implements fs.Sided with the files that the provider shows to its service's own programs,
+// if it shows any.
 func (v *Volume) Aside(root string, covered []string) fs.Aside {
 	inspector, ok := providers.As[providers.Inspector](v.p)
 	if !ok {
@@ -40,14 +40,14 @@ func (v *Volume) differing(ctx context.Context) (head providers.Revision, paths 
 	locked := v.lock()
 	defer locked.unlock()
 	add := func(l table.Link) bool {
-		if at, ok := locked.LocalPath(l); ok { // else it is below a directory that was removed, which is told
+		if at, ok := locked.LocalPath(l); ok { // else it is in a removed directory, which is listed
 			paths = append(paths, at.String(), at.String()+"/")
 		}
 		return true
 	}
 	locked.Dirty(0, func(_ uint64, l table.Link) bool { return add(l) })
 	locked.Local(locked.IsShared, add)
-	for _, ino := range files.DirtyIntents(locked.View) { // of what no close has told of yet
+	for _, ino := range files.DirtyIntents(locked.View) { // changes that no close reported yet
 		if n := locked.Inode(ino); n != nil {
 			for _, l := range n.Links {
 				add(l)
@@ -57,8 +57,8 @@ func (v *Volume) differing(ctx context.Context) (head providers.Revision, paths 
 	return head, paths, locked.Err()
 }
 
-// inspected shows an Inspection to the front. It belongs to whom the files of the
-// mount belong to: git looks at no repository of somebody else.
+// inspected shows an Inspection to the front. It belongs to the owner of the mount's files: git
+// refuses a repository of another user.
 type inspected struct {
 	v  *Volume
 	in providers.Inspection
@@ -83,7 +83,7 @@ func (i *inspected) Show(op *fs.Op, path string) (fs.Shown, error) {
 	s.Open = func(*fs.Op) (fs.ShownFile, error) {
 		f, err := e.Open()
 		switch {
-		case errors.Is(err, providers.ErrConflict): // there is another one by now: look again
+		case errors.Is(err, providers.ErrConflict): // a newer one exists: look again
 			return nil, fs.ErrStale
 		case err != nil:
 			return nil, errno.Translate(err)

@@ -23,7 +23,7 @@ func newListings(v *Volume) *listing.Listings {
 	})
 }
 
-// names are the names of a volume as its revisions need them.
+// names adapts the names of a volume for its revisions.
 type names struct {
 	*listing.Listings
 	v *Volume

@@ -12,25 +12,25 @@ import (
 	"github.com/wsmount/wsmount/fs"
 )
 
-// ErrMassDelete says that a pull or a commit would have deleted so much that it
-// looks like an accident: a bucket that was emptied, a prefix that moved, an
-// rm that went wrong. Nothing of it was applied; Confirm allows it.
+// ErrMassDelete says that a pull or a commit would have deleted so much that it looks like an
+// accident: a bucket that was emptied, a prefix that moved, an rm that went wrong. Nothing of it
+// was applied; Confirm allows it.
 var ErrMassDelete = massdelete.ErrHalted
 
-// MassDelete is why nothing is pulled or committed until Confirm.
+// MassDelete is the reason why pulls or commits are halted until Confirm.
 type MassDelete = massdelete.Halt
 
-// loadMassDeletes takes over what the last run has kept.
+// loadMassDeletes loads the halts that the previous run kept.
 func loadMassDeletes(v *Volume) {
 	locked := v.lock()
 	defer locked.unlock()
 	locked.massDelete.Load(locked)
-	if locked.isUnguarded() { // it was another policy
+	if locked.isUnguarded() { // the previous run had another policy
 		locked.passed(massdelete.Commit)
 	}
 }
 
-// keepMassDeletesSoon has what stands kept for the next run, in the background.
+// keepMassDeletesSoon stores the halts for the next run, in the background.
 func (v *View) keepMassDeletesSoon() {
 	if !v.massDelete.IsUnkept() {
 		return
@@ -42,7 +42,7 @@ func (v *View) keepMassDeletesSoon() {
 	})
 }
 
-// keepMassDeletes keeps what is not kept yet, before an outcome is told that says of it.
+// keepMassDeletes stores new halts, before a caller gets a result that mentions them.
 func (v *Volume) keepMassDeletes() error {
 	locked := v.lock()
 	unkept := locked.massDelete.IsUnkept()
@@ -53,7 +53,7 @@ func (v *Volume) keepMassDeletes() error {
 	return v.update(func(v *Tx) error { return v.massDelete.Keep(v) })
 }
 
-// lookInto makes the names of directories known.
+// lookInto lists directories, so that their names are known.
 func (v *Volume) lookInto(ctx context.Context, dirs []table.Ino) error {
 	w := v.waits.For(nil, v.o.Patience)
 	defer w.Close()
@@ -66,8 +66,8 @@ func (v *Volume) lookInto(ctx context.Context, dirs []table.Ino) error {
 	return nil
 }
 
-// judgeCommit refuses a commit for the reason that massdelete.TooMuchForCommit gave,
-// unless that was confirmed. An UnseenError asks to be called again when more is known.
+// judgeCommit refuses a commit for the reason that massdelete.TooMuchForCommit gave, unless it was
+// confirmed. An UnseenError asks the caller to list directories and try again.
 func (v *View) judgeCommit(reason string, unseen []table.Ino) error {
 	if len(unseen) > 0 && !v.massDelete.IsConfirmed(massdelete.Commit) {
 		return &massdelete.UnseenError{Dirs: unseen}
@@ -85,7 +85,7 @@ func (v *View) checkMassDelete(side massdelete.Side, reason string, deleted int)
 	return err
 }
 
-// passed says that a side has done what it was to do: what was confirmed is used up.
+// passed says that a side has finished its pull or commit: that uses up a confirmation.
 func (v *View) passed(side massdelete.Side) {
 	if h := v.massDelete.Pass(side); h != nil {
 		v.o.Log.Warn("the halt is over: not so much would be deleted any more", "commit", h.Commit, "reason", h.Reason, "since", h.Since)
@@ -93,14 +93,14 @@ func (v *View) passed(side massdelete.Side) {
 	v.keepMassDeletesSoon()
 }
 
-// Confirm allows what was halted, once: the pull is done before Confirm
-// returns, which says what it did; the commit goes its way, with all that was
-// deleted until now. A halt of the run before counts. Without one it does nothing.
+// Confirm allows the halted pull and commit, once: the pull is done before Confirm returns its
+// report; the commit is sent in the background, with all deletions until now. A halt of an earlier
+// run counts. Without one Confirm does nothing.
 func (v *Volume) Confirm(ctx context.Context) (PullReport, error) {
 	locked := v.lock()
 	pull, commit := locked.massDelete.Confirm()
 	if commit {
-		v.deletions.cleared = v.pending.Newest(locked.View) // what is deleted by now, due or not
+		v.deletions.cleared = v.pending.Newest(locked.View) // all deletions by now, due or not
 	}
 	locked.unlock()
 	v.pending.Kick()
@@ -110,14 +110,14 @@ func (v *Volume) Confirm(ctx context.Context) (PullReport, error) {
 	return v.Pull(ctx, PullOptions{})
 }
 
-// commitGuard stops what is sent when it would delete too much. The lock of the volume guards
-// it.
+// commitGuard stops uploads and change sets that would delete too much. The lock of the volume
+// guards it.
 type commitGuard struct {
 	v       *Volume
 	err     error  // why nothing is sent; nil: nothing is halted
-	checked uint64 // what was due when names that go one by one were looked at
-	cleared uint64 // deletions up to here were confirmed
-	looking bool   // no start before more of the tree is known
+	checked uint64 // the names that go one by one were checked up to this seq
+	cleared uint64 // deletions up to this seq were confirmed
+	looking bool   // directories are being listed, and nothing starts before that ends
 }
 
 var _ upload.Guard = (*commitGuard)(nil)
@@ -128,14 +128,14 @@ func (g *commitGuard) Requested(*tree.View) { g.err, g.checked = nil, 0 }
 // Halted implements upload.Guard.
 func (g *commitGuard) Halted(*tree.View) error { return g.err }
 
-// recheck has what is halted be judged again: what was to be deleted may be back.
+// recheck has a halted commit checked again: the deleted names may be back.
 func (g *commitGuard) recheck(*tree.View) {
 	if g.err != nil {
 		g.checked = 0
 	}
 }
 
-// mayBegin reports whether what is due may be sent. What has to be known for that is found out.
+// mayBegin reports whether the due names may be sent; directories needed to tell are listed first.
 func (g *commitGuard) mayBegin(v *View) bool {
 	if g.looking || v.closed {
 		return false
@@ -151,7 +151,7 @@ func (g *commitGuard) mayBegin(v *View) bool {
 	return err == nil
 }
 
-// lookInto makes directories known before anything is started.
+// lookInto lists directories before anything is started.
 func (g *commitGuard) lookInto(v *View, dirs []table.Ino) {
 	g.looking = true
 	v.background(func() {
@@ -168,15 +168,15 @@ func (g *commitGuard) lookInto(v *View, dirs []table.Ino) {
 	})
 }
 
-// check asks the rule of package massdelete before names go one by one, each time that more
-// is due.
+// check applies the rule of package massdelete before names go one by one, each time that more is
+// due.
 func (g *commitGuard) check(v *View) error {
 	due := v.pending.Due(v.View)
 	switch {
 	case v.isUnguarded():
 		return nil
 	case g.checked >= due && (g.err == nil || !v.massDelete.IsConfirmed(massdelete.Commit)):
-		return g.err // as it was when this was looked at, over all that is due
+		return g.err // as at the last check, which covered all that is due
 	}
 	deleted, inRoot, madeInRoot := massdelete.CountDue(v, due, g.cleared)
 	err := v.judgeCommit(massdelete.TooMuchForCommit(v, deleted, inRoot, madeInRoot))
@@ -194,7 +194,7 @@ func (g *commitGuard) check(v *View) error {
 	return err
 }
 
-// judgeSet is judgeCommit for a set of what is due.
+// judgeSet is judgeCommit for a change set.
 func (g *commitGuard) judgeSet(v *View, due uint64, reason string, unseen []table.Ino) error {
 	err := v.judgeCommit(reason, unseen)
 	if err == nil || errors.Is(err, ErrMassDelete) {
@@ -206,15 +206,15 @@ func (g *commitGuard) judgeSet(v *View, due uint64, reason string, unseen []tabl
 	return err
 }
 
-// harmless ends a halt when what is due is not too much, and nothing else differs: what
-// was deleted is here again.
+// harmless ends a halt when the due names delete not too much, and no others differ: the deleted
+// names are local again.
 func (v *View) harmless(due uint64) {
 	if due >= v.pending.Newest(v.View) && !v.massDelete.IsConfirmed(massdelete.Commit) {
 		v.passed(massdelete.Commit)
 	}
 }
 
-// isUnguarded reports whether no commit is ever too much: each change goes by itself.
+// isUnguarded reports whether no commit is ever too much, as each change is sent by itself.
 func (v *View) isUnguarded() bool {
 	return v.sets == nil && v.o.Policy.Commit == DueChange && v.o.Policy.Window <= 0
 }

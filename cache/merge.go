@@ -16,7 +16,7 @@ import (
 // ErrNoConflict says that nothing is held back as a conflict at a path.
 var ErrNoConflict = merge.ErrNoConflict
 
-// What is held back as a conflict, and how that ends: see package merge.
+// Held conflicts and their resolution: see package merge.
 type (
 	ConflictInfo = merge.ConflictInfo
 	Side         = merge.Side
@@ -57,8 +57,8 @@ func newMerger(v *Volume) *merge.Merger {
 			PullWhole: func(*tree.View) { v.held.pullWhole() },
 			IsPulling: func(*tree.View) bool { return v.held.wholePull.underWay },
 		},
-		// What is decided at once is not held back, and yet the Commits that asked for the name
-		// are to say so.
+		// A conflict that is decided at once is not held back, and yet the Commits that asked for
+		// the name have to report it.
 		Heard: func(at *tree.View, l table.Link, path string) bool {
 			waits, sets := v.pending.Conflict(at, l, path), v.committer.Conflict(at, path)
 			return waits || sets
@@ -90,15 +90,15 @@ func (u uploading) Unsendable(ctx context.Context, l table.Link, cause error) er
 	return u.v.merger.Unsendable(ctx, l, cause)
 }
 
-// wholePull is the pull that looks at single directories have had begun.
+// wholePull is the pull begun when a look at one directory sees so much deleted that it must judge.
 type wholePull struct {
 	underWay bool
 	ended    time.Time     // the last one
 	pause    time.Duration // after which the next may begin
 }
 
-// pullWhole has a pull begun, unless one was a moment ago: half of the time the remote
-// is left alone, however large the tree is.
+// pullWhole begins a pull, unless one ended a moment ago: half of the time the remote is left
+// alone, however large the tree is.
 func (v *View) pullWhole() {
 	p, began := &v.wholePull, v.o.Now()
 	if d := began.Sub(p.ended); p.underWay || d >= 0 && d < p.pause {
@@ -106,7 +106,7 @@ func (v *View) pullWhole() {
 	}
 	p.underWay = true
 	v.background(func() {
-		_, _ = v.Pull(v.ctx, PullOptions{alone: true}) // Status says what became of it
+		_, _ = v.Pull(v.ctx, PullOptions{alone: true}) // Status shows its result
 		locked := v.Volume.lock()
 		defer locked.unlock()
 		p.ended, p.underWay = v.o.Now(), false

@@ -13,14 +13,14 @@ import (
 var (
 	// ErrInUse says that another process has the state directory.
 	ErrInUse = state.ErrInUse
-	// ErrDamaged says that the database of a working copy cannot be read: Scan makes
-	// another from its content files.
+	// ErrDamaged says that the database of a working copy cannot be read: Scan makes another from
+	// its content files.
 	ErrDamaged = table.ErrDamaged
 	// ErrNotDamaged says that there is nothing to rebuild.
 	ErrNotDamaged = offline.ErrNotDamaged
 )
 
-// What is told of a working copy that is not mounted.
+// Reports about a working copy that is not mounted.
 type (
 	OfflineReport = offline.Report
 	Unsaved       = offline.Unsaved
@@ -48,7 +48,7 @@ func Scan(ctx context.Context, stateDir string, force bool, lost Lost) (ScanRepo
 	return offline.Scan(ctx, stateDir, force, lost)
 }
 
-// ContentOf is [offline.ContentOf]: [Volume.ContentUsage] of what is not mounted.
+// ContentOf is [offline.ContentOf]: [Volume.ContentUsage] of a working copy that is not mounted.
 func ContentOf(stateDir string, clear bool, lost Lost) (u ContentUsage, freed int64, err error) {
 	return offline.ContentOf(stateDir, clear, lost)
 }

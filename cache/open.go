@@ -24,11 +24,10 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Open makes or continues a working copy of what p holds. A new one asks for
-// the root, so that a remote that cannot be reached fails here; one that has
-// been here before opens without the remote. It fails with a
-// *providers.CapabilityError when p promises too little, and with ErrInUse.
-// The provider stays the caller's, who closes it after the volume.
+// Open makes or continues a working copy of the remote behind p. A new one asks for the root, so
+// that an unreachable remote fails here; an existing one opens without the remote. It fails with a
+// *providers.CapabilityError when p promises too little, and with ErrInUse. The provider stays the
+// caller's, who closes it after the volume.
 func Open(ctx context.Context, p providers.Provider, o Options) (*Volume, error) {
 	o.setDefaults()
 	if missing := p.Capabilities().Missing(needsToWrite); len(missing) > 0 && !o.ReadOnly {
@@ -46,7 +45,7 @@ func Open(ctx context.Context, p providers.Provider, o Options) (*Volume, error)
 	return v, nil
 }
 
-// openState opens what a volume needs of its directory.
+// openState opens the state directory of a volume.
 func openState(o Options) (*state.Dir, error) {
 	return state.Open(o.StateDir, state.Options{
 		Table:   table.Options{Log: o.Log, Strict: o.strict, BootID: o.boot, FS: o.names},
@@ -92,8 +91,8 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	return v
 }
 
-// begin makes the root if there is none yet, deals with what the last run
-// left, and starts what works in the background.
+// begin makes the root if there is none yet, recovers from the end of the last run, and starts the
+// work in the background.
 func (v *Volume) begin(ctx context.Context) error {
 	if err := v.knowUnpushed(ctx); err != nil {
 		return fmt.Errorf("which commits are not pushed: %w", err)
@@ -166,7 +165,7 @@ func (v *Volume) makeRoot(ctx context.Context) error {
 	return v.update(func(v *Tx) error {
 		v.Put(table.Root, v.local.InodeOf(info))
 		revision.SetFirst(v, made, v.o.Now())
-		revision.SetSynced(v, level, v.o.shown()) // of which no name is known yet
+		revision.SetSynced(v, level, v.o.shown()) // none of its names is known yet
 		return nil
 	})
 }

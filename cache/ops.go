@@ -36,7 +36,7 @@ func newKernelOps(v *Volume) *kernelOps {
 	return ops.New(o)
 }
 
-// reaching runs what may have to wait for the remote, for a program.
+// reaching runs an operation of a program that may have to wait for the remote.
 func (v *Volume) reaching(op *fs.Op, do func(ctx context.Context) error) error {
 	w := v.waits.For(op, 0)
 	defer w.Close()

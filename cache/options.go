@@ -18,17 +18,17 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Options are what a working copy can be told. StateDir is required.
+// Options configure a working copy. StateDir is required.
 type Options struct {
-	// StateDir holds the names, the content and the history. It is made, 0700,
-	// if it is missing, and belongs to one Volume at a time.
+	// StateDir holds the names, the content and the history. It is made, 0700, if it is missing,
+	// and belongs to one Volume at a time.
 	StateDir string
 
 	// Provider is the remote's name for status and user.wsmount.provider.
 	Provider string
 
-	Owner  *Owner // who has entries of unknown owner; nil: this process
-	MapIDs bool   // owners come from the remote and go there
+	Owner  *Owner // owner of entries of unknown owner; nil: the user of this process
+	MapIDs bool   // owners come from the remote and go to it
 	Umask  uint32 // for entries without mode: of 0666 and 0777
 
 	Policy Policy
@@ -37,18 +37,19 @@ type Options struct {
 	Believed func() time.Duration
 
 	Exclude Excluder // nil: nothing is excluded
-	Guard   Guard    // what commits do not take
-	// IgnoreFile is what files are called, in any directory, that say which names stay here unless
-	// the remote has them already, as .gitignore does; "": there are none. It counts for sets.
+	Guard   Guard    // limits of commits
+	// IgnoreFile is the name, in any directory, of files that list names which stay local unless
+	// the remote has them already, as .gitignore does; "": there are none. It works with change
+	// sets only.
 	IgnoreFile string
-	ReadOnly   bool      // send nothing, whatever is unsaved
-	Pins       *pins.Set // of what is not given up; nil: nothing
-	// Lost is asked before content is given up while commits are not pushed; nil: it may be. It
-	// must not call the volume.
+	ReadOnly   bool      // send nothing, even unsaved changes
+	Pins       *pins.Set // content that is not given up; nil: none
+	// Lost is asked before content is given up while commits are not pushed; nil: it may be given
+	// up. Lost must not call the volume.
 	Lost Lost
 
-	// ListRoot says that somebody is about to look into the root: Open begins its
-	// listing, and does not wait for it.
+	// ListRoot says that a program is about to look into the root: Open begins its listing, and
+	// does not wait for it.
 	ListRoot bool
 
 	// CacheSize bounds the clean content that is kept, in bytes; 0: as much as the disk has
@@ -56,44 +57,44 @@ type Options struct {
 	CacheSize, KeepFree int64
 
 	// TotalSize bounds the clean content of all open working copies that have the same TotalFile,
-	// whose directory must be there, in bytes; 0: it is not bounded. Who holds most gives most. As
-	// each looks once a second what the others hold, and content that is open stays, they may be
-	// above it by what they open and fetch meanwhile.
+	// whose directory must exist, in bytes; 0: it is not bounded. The working copy with the most
+	// content gives up the most. They learn each other's sizes once a second, and open content
+	// stays, so the total may exceed the bound by the content that they open and fetch meanwhile.
 	TotalSize int64
 	TotalFile string
 
-	// BallastFile is a file, in a directory that is there and on the disk of StateDir, that working copies give up
-	// together when that is full; "": each has its own, of 64 MiB.
+	// BallastFile is a file, in an existing directory and on the disk of StateDir, that working
+	// copies give up together when that disk is full; "": each has its own, of 64 MiB.
 	BallastFile string
 
 	// Fetches bounds the bytes that are fetched at once. The working copies of one
 	// mount share it; nil: one of its own.
 	Fetches *FetchBudget
 
-	// Patience is how long a close or fsync goes on trying, and how long a listing or fetch may stand still; 0: 60 s.
+	// Patience is how long a close or fsync goes on trying, and how long a listing or fetch may
+	// stand still; 0: 60 s.
 	Patience time.Duration
 
-	// Pulled, if not nil, is told each path that leads to a new file, or to a new
-	// version of one, because another writer made it. The kernel tells watchers
-	// of a directory nothing of that: see Nudge. It must return at once.
+	// Pulled, if not nil, is told each path that leads to a new file, or to a new version of one,
+	// because another writer made it. The kernel does not tell watchers of a directory: see Nudge.
+	// Pulled must return at once.
 	Pulled func(path string)
 
 	Log *slog.Logger     // nil is silent
 	Now func() time.Time // nil: time.Now
 
-	boot   string         // of which boot of the machine this is; "": ask it
+	boot   string         // id of the boot of the machine; "": ask the machine
 	names  vfs.FS         // where the table lies, in tests; nil: on the disk
-	strict bool           // rules that are broken panic, in tests
-	onward func(Progress) // is told of all progress, in tests; nil: no one
+	strict bool           // broken rules panic, in tests
+	onward func(Progress) // is told of all progress, in tests; nil: unused
 	within func(*Tx)      // sees each update before its end, in tests
-	far    time.Duration  // a service is far away that takes so long to answer a read; 0: as files.FarAway has it
-	// looks is how long a look waits for news that is to wait so long, in tests
-	// whose clock stands while that of a busy machine goes on; nil: so long.
+	far    time.Duration  // from this time to answer a read on, a service is far away; 0: files.FarAway
+	// looks turns the time that a look waits for news into the time to wait really, in tests whose
+	// clock stands while that of a busy machine goes on; nil: unchanged.
 	looks func(time.Duration) time.Duration
-	// partsWait is how long a mount has other things to do before it frees
-	// uploads that others left; 0: a minute.
+	// partsWait is how long after a mount the parts of abandoned uploads are freed; 0: a minute.
 	partsWait time.Duration
-	part      int64                                            // how much one part of large content is; 0: as partSize has it
+	part      int64                                            // size of a part of large content; 0: 8 MiB
 	pause     func(ctx context.Context, d time.Duration) error // nil: waiting.Sleep
 }
 
@@ -107,13 +108,13 @@ func NewFetchBudget(bytes int64) *FetchBudget { return budget.New(bytes) }
 // Owner is a user and a group.
 type Owner struct{ UID, GID uint32 }
 
-// Policy says when changes go to the remote and come from there. One engine
-// serves every policy: they differ in when it runs and in who waits for it.
-// The zero value is that of canonical storage but for TTL.
+// Policy says when changes go to the remote and come from it. One engine serves every policy: they
+// differ in when it runs and in which callers wait for it. The zero value is that of canonical
+// storage but for TTL.
 type Policy struct {
 	// Commit says what makes changes due.
 	Commit Due
-	// Held says that no change is to become due by itself now; nil: that is never so.
+	// Held reports whether no change becomes due by itself at present; nil: never.
 	Held func() bool
 	// Window gathers changes before they are sent; 0: at once.
 	Window time.Duration
@@ -124,14 +125,13 @@ type Policy struct {
 	// NoWait lets close and fsync return when the working copy has the bytes.
 	// Without it they return when the remote has them.
 	NoWait bool
-	// Atomic sends what is due as one set, where the provider can commit one. A
-	// provider that is also a providers.Syncer always gets sets.
+	// Atomic sends due changes as one set, where the provider can commit one. A provider that is
+	// also a providers.Syncer always gets sets.
 	Atomic bool
 	// Push sends each commit on to the remote of a providers.Pusher.
 	Push bool
-	// MergeCommits keeps what was committed here and was not pushed before others
-	// pushed: the next commit has it as another parent. Without it, that is
-	// committed anew on top of theirs.
+	// MergeCommits keeps local commits that were not pushed when others pushed: the next commit
+	// has them as another parent. Without it, they are made anew on top of the others' commits.
 	MergeCommits bool
 
 	// TTL is how long names, attributes and versions count as fresh; then the
@@ -142,7 +142,7 @@ type Policy struct {
 	History  Budget
 }
 
-// Due says what makes changes due to be sent.
+// Due says when changes become due to be sent.
 type Due uint8
 
 // The values of Due.
@@ -151,7 +151,7 @@ const (
 	DueAsked             // only Volume.Commit: turns, conversations, manual
 )
 
-// Conflict says what happens when another changed what was changed here.
+// Conflict says how a name is resolved that another writer changed and that was changed locally.
 type Conflict = reconcile.Conflict
 
 // The conflict policies: see package reconcile.
@@ -192,7 +192,7 @@ const (
 	defaultHistory    = 1 << 30
 )
 
-// needsToWrite is what a working copy cannot do without, unless it is read-only.
+// needsToWrite are the capabilities that a working copy requires, unless it is read-only.
 var needsToWrite = providers.Capabilities{
 	Writable: true,
 	Conditions: providers.Conditions{

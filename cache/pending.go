@@ -8,7 +8,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// newPending is what the remote does not have yet of a volume.
+// newPending makes the queue of the changes that the remote does not have yet.
 func newPending(v *Volume) *pending.Queue {
 	p := &v.o.Policy
 	return pending.New(pending.Options{
@@ -38,7 +38,7 @@ func (w writers) All(at *tree.View, visit func(ino table.Ino)) {
 	}
 }
 
-// sending is what sends for a volume, as pending.Sender.
+// sending adapts the sender of a volume, as pending.Sender.
 type sending struct{ v *Volume }
 
 func (s sending) Failure(at *tree.View, l table.Link) (error, bool) { return s.v.holds.Failure(at, l) }

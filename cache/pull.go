@@ -13,32 +13,31 @@ import (
 
 // PullOptions: the zero value pulls.
 type PullOptions struct {
-	// IfClean leaves a working copy alone in which something was changed that
-	// the remote does not have: what upstream asks of a pull.
+	// IfClean leaves a working copy alone that has changes which the remote does not have: the
+	// upstream specification asks this of a pull.
 	IfClean bool
 
-	alone bool // no one gets its report: the next who asks is told of conflicts
+	alone bool // its caller reads no report: the next Pull or Commit reports its conflicts
 }
 
-// SkippedDirty is why a pull with IfClean did not ask the remote.
+// SkippedDirty is the reason of a pull with IfClean that did not ask the remote.
 const SkippedDirty = "there are uncommitted local changes"
 
 // pulling is a pull that is under way.
 type pulling struct {
 	done   chan struct{}
-	alone  bool       // who comes meanwhile does not join
+	alone  bool       // later calls do not join
 	report PullReport // valid with err when done is closed
 	err    error
 }
 
-// Pull asks the remote what others have changed and brings it here. A program
-// sees all of it at once: everything is gathered first and then applied in one
-// step. What is kept in memory meanwhile is what differs, and 16 bytes for each
-// name of the directories that are known. Directories that no one has looked
-// into are not asked about.
+// Pull asks the remote for the changes of others and applies them locally. A program sees all of
+// them at once: everything is gathered first and then applied in one step. Meanwhile the
+// differences are in memory, and 16 bytes for each name of the known directories. Directories that
+// were never listed are not asked about.
 //
-// Who calls while a pull is under way gets the result of the next. ErrHalted
-// says that too much would be deleted, and that nothing was done.
+// A call during a pull gets the result of the next pull. ErrMassDelete says that too much would be
+// deleted, and that nothing was done.
 func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 	for mayJoin := false; ; mayJoin = true {
 		locked := v.lock()
@@ -103,10 +102,9 @@ func (v *Volume) pull(ctx context.Context, o PullOptions) (r PullReport, err err
 	return r, errno.Translate(w.Cause(err))
 }
 
-// pullAll compares all directories that are known with what a store shows that keeps no
-// revisions.
+// pullAll compares all known directories with the entries of a store that keeps no revisions.
 func (v *Volume) pullAll(w *waiting.Context) (PullReport, error) {
-	v.listings.End() // what is covered already would be older than the pull
+	v.listings.End() // the directories that they have covered would be older than the pull
 	c, err := v.listings.CompareAll(w, v.p)
 	if err != nil {
 		return PullReport{}, err

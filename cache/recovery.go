@@ -14,7 +14,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// recoverLast deals with what the last run left.
+// recoverLast recovers from the end of the last run.
 func (v *Volume) recoverLast() error {
 	r := recovery.New(recovery.Options{
 		Tree: v.tree, Store: v.store, Open: v.held.open, Volume: recovering{v}, Dir: v.state.Path,
@@ -27,10 +27,10 @@ func (v *Volume) recoverLast() error {
 	if r.IsToSweep() {
 		v.background(r.Sweep)
 	}
-	return v.tree.View(func(*tree.View) error { return nil }) // fails where the table has
+	return v.tree.View(func(*tree.View) error { return nil }) // fails if the table has failed
 }
 
-// recovering is a volume as its recovery needs it.
+// recovering adapts a volume for its recovery.
 type recovering struct{ v *Volume }
 
 // Update implements recovery.Volume.
@@ -52,9 +52,9 @@ func (t recoveredTx) Recovered(ino table.Ino, n *table.Inode) {
 // Orphaned implements recovery.Tx.
 func (t recoveredTx) Orphaned(ino table.Ino) { merge.NoteOrphanConflict(t.v.Tx, ino) }
 
-// Accept takes suspect content for good, so that it is sent like any other
-// change: a person has looked at it, or has nothing better. Paths choose, a
-// directory all below it; none: all. It gives the paths that it was about.
+// Accept takes suspect content as good, so that it is sent like any other change: a person has
+// looked at it, or has nothing better. Paths select it, a directory all below it; none: all. It
+// returns the paths that it accepted.
 func (v *Volume) Accept(paths ...string) (accepted []string, err error) {
 	err = v.update(func(v *Tx) error {
 		accepted = offline.Accept(v.Tx, paths...)
@@ -64,7 +64,7 @@ func (v *Volume) Accept(paths ...string) (accepted []string, err error) {
 	return accepted, err
 }
 
-// Accept does what Volume.Accept does, in a working copy that is not mounted.
+// Accept does the same as Volume.Accept, in a working copy that is not mounted.
 func Accept(stateDir string, paths ...string) (accepted []string, err error) {
 	if !state.IsOne(stateDir) {
 		return nil, &iofs.PathError{Op: "accept", Path: stateDir, Err: syscall.ENOENT}
@@ -76,7 +76,7 @@ func Accept(stateDir string, paths ...string) (accepted []string, err error) {
 		return nil, fmt.Errorf("cache: %w", err)
 	}
 	v := newVolume(offline.Remote{}, o, s)
-	if err = v.recoverLast(); err == nil { // what follows hides from the next start how this one ended
+	if err = v.recoverLast(); err == nil { // the steps below hide how the last run ended
 		accepted, err = v.Accept(paths...)
 	}
 	if err == nil {

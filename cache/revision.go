@@ -21,17 +21,17 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// What is asked and told of revisions: see package revision.
+// Requests and reports about revisions: see package revision.
 type (
 	PullReport    = revision.PullReport
 	PushReport    = revision.PushReport
 	BranchOptions = revision.BranchOptions
 	BranchReport  = revision.BranchReport
-	// Unpushed is what is known of commits that the remote does not have.
+	// Unpushed is the known state of commits that the remote does not have.
 	Unpushed = revision.Unpushed
 )
 
-// makeRevisions makes what follows the head of a volume's remote, and pushes it.
+// makeRevisions makes the follower of the remote's head, and the pusher.
 func makeRevisions(v *Volume) {
 	_, canPush := providers.As[providers.Pusher](v.p)
 	v.backlog = revision.NewBacklog(revision.BacklogOptions{CanPush: canPush, Empty: func() { v.chores.Succeeded(chores.Push) }, Now: v.o.Now})
@@ -47,7 +47,7 @@ func makeRevisions(v *Volume) {
 func (o *Options) shown() revision.Rules { return revision.RulesOf(o.IgnoreFile, o.Exclude) }
 
 // Push is [revision.Pusher.Push]. It fails when the remote cannot be reached, or takes nothing
-// more, for Options.Patience; that it is owed since, and why, is in Status.
+// more, for Options.Patience; Status shows since when the push is owed, and why.
 func (v *Volume) Push(ctx context.Context, o providers.PushOptions) (PushReport, error) {
 	return v.pusher.Push(ctx, o)
 }
@@ -67,7 +67,7 @@ func (v *Volume) Branch(ctx context.Context, name string, o BranchOptions) (r Br
 }
 
 // knowUnpushed is [revision.Follower.KnowUnpushed]. While the outcome of a change set is open it
-// counts nothing: a commit that was made of it is counted when that is found out.
+// counts nothing: if the set became a commit, that is counted when the outcome is resolved.
 func (v *Volume) knowUnpushed(ctx context.Context) error {
 	locked := v.lock()
 	open := commit.IsUnresolved(locked.View)
@@ -78,7 +78,7 @@ func (v *Volume) knowUnpushed(ctx context.Context) error {
 	return v.follower.KnowUnpushed(ctx)
 }
 
-// following is a volume as its revisions need it, where that is not what change sets do.
+// following adapts a volume for its revisions, as far as that differs from change sets.
 type following struct{ committing }
 
 var _ interface {
@@ -99,13 +99,13 @@ func (f following) Patiently(ctx context.Context, do func(revision.Waiting) erro
 	if !late || errors.Is(err, providers.ErrUnavailable) {
 		return err
 	}
-	if err == context.Cause(w) { // nothing says what was in the way
+	if err == context.Cause(w) { // no error names the cause
 		err = providers.Kinded(errors.New("the remote has not answered in time"), err)
 	}
 	return providers.Kinded(err, providers.ErrUnavailable)
 }
 
-// Resolve implements revision.Host, of a volume that may not commit sets at all.
+// Resolve implements revision.Host, also of a volume that commits no sets.
 func (f following) Resolve(ctx context.Context, head revision.Moving) error {
 	if f.v.sets == nil {
 		return nil
@@ -124,7 +124,7 @@ func (f following) Recommit(ctx context.Context) (pending.Report, error) {
 	return f.v.Commit(ctx, CommitOptions{})
 }
 
-// setRevisions are the revisions of a volume as its change sets need them.
+// setRevisions adapts the revisions of a volume for its change sets.
 type setRevisions struct {
 	*revision.Follower
 	v *Volume
@@ -162,8 +162,8 @@ func (v *Volume) bringContent(ctx context.Context, x table.Ino, kind providers.K
 	return oi.Content().FetchAll(ctx)
 }
 
-// readPreviousHead reads a version that the remote had at a place in an earlier
-// revision. iofs.ErrNotExist when none of them that are known had it.
+// readPreviousHead reads a version that the remote had at a place in an earlier revision.
+// iofs.ErrNotExist when none of the known ones had it.
 func (v *Volume) readPreviousHead(ctx context.Context, at providers.Locator, version providers.Version) (io.ReadCloser, error) {
 	locked := v.lock()
 	all := revision.PreviousHeads(locked)
@@ -175,7 +175,7 @@ func (v *Volume) readPreviousHead(ctx context.Context, at providers.Locator, ver
 	for _, r := range all {
 		then, err := s.At(ctx, r)
 		if err != nil {
-			continue // it has been thrown away
+			continue // the revision has been thrown away
 		}
 		c, err := then.Read(ctx, at, providers.ReadOptions{Version: version})
 		if err == nil {

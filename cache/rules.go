@@ -27,11 +27,11 @@ func newLearner(v *Volume) *rules.Learner {
 	return rules.NewLearner(rules.LearnerOptions{Tree: v.tree, Border: v.border, Volume: learning{v}, Go: v.background, Log: v.o.Log})
 }
 
-// followRules has names stay here, or stay no longer, as rules of exclusion say
-// that the run before did not have (D12). It asks the remote nothing, and comes
-// before anything is sent: what is excluded now must not go, although it waited to.
-// What was sent before is hidden by the pull that sees it there. It reports whether names
-// are left to a look at ignore files.
+// followRules makes names stay local, or stay no longer, according to exclusion rules that changed
+// since the run before (D12). It asks the remote nothing, and precedes all sending: names that are
+// excluded now must not go, even if they were waiting to be sent. Entries that were sent before
+// are hidden by the pull that sees them at the remote. It reports whether a look at ignore files
+// has to decide about more names.
 func (v *Volume) followRules(ctx context.Context) (look bool, err error) {
 	locked := v.lock()
 	same := v.o.ReadOnly || v.border.IsFollowed(locked.View)
@@ -50,7 +50,7 @@ func (v *Volume) followRules(ctx context.Context) (look bool, err error) {
 	return look, err
 }
 
-// learning is a volume as its learner needs it.
+// learning adapts a volume for its learner of rules.
 type learning struct{ v *Volume }
 
 // Update implements rules.Volume.
@@ -79,7 +79,7 @@ func (e learning) Patiently(ctx context.Context, do func(rules.Work) error) erro
 	return do(learningWork{e.v, w})
 }
 
-// learningWork is what a learner asks the remote, as rules.Work.
+// learningWork implements rules.Work: the requests of a learner to the remote.
 type learningWork struct {
 	v *Volume
 	w *waiting.Context
@@ -91,7 +91,7 @@ func (e learningWork) Moved() { e.w.Moved() }
 // List implements rules.Work.
 func (e learningWork) List(dir table.Ino) error { return unlessStale(e.v.listings.List(e.w, dir)) }
 
-// unlessStale is err, but for one that says that something was removed.
+// unlessStale is err, or nil for an error that says that something was removed.
 func unlessStale(err error) error {
 	if errors.Is(err, fs.ErrStale) {
 		return nil

@@ -11,8 +11,8 @@ import (
 
 var _ fs.Shower = (*Volume)(nil)
 
-// Show implements fs.Shower, with what package show says. Only the owner of the mount may read
-// it: a version may be of a time when others could not.
+// Show implements fs.Shower, with the files of package show. Only the owner of the mount may read
+// it: a version may date from a time when other users could not.
 func (v *Volume) Show(op *fs.Op, path string) (fs.Shown, error) {
 	w := v.waits.For(op, v.o.Patience)
 	defer w.Close()
@@ -25,7 +25,7 @@ func (v *Volume) Show(op *fs.Op, path string) (fs.Shown, error) {
 		s.Mode = 0o777
 	case e.Exec:
 		s.Mode = 0o500
-	case e.Names != nil: // of directories that hold files of the owner alone
+	case e.Names != nil: // of directories whose files only the owner may read
 		s.Mode, s.UID, s.GID = 0o555, 0, 0
 	}
 	if e.Open != nil {

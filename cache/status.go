@@ -18,9 +18,9 @@ import (
 type Status struct {
 	Inodes       int           // that the kernel knows
 	Queued       int           // names that differ from the remote
-	Unsaved      int           // files among them whose content it lacks
-	UnsavedBytes int64         // in them
-	Oldest       time.Duration // age of the oldest change that it lacks
+	Unsaved      int           // files among them whose content the remote lacks
+	UnsavedBytes int64         // bytes in them
+	Oldest       time.Duration // age of the oldest change that the remote lacks
 	InFlight     []Transfer
 	Held         []HeldBack    // the first of them: see HeldCount
 	HeldCount    int           // names held back, conflicts too
@@ -29,16 +29,16 @@ type Status struct {
 	Unreachable  time.Duration // since the remote last answered, while it fails; 0: it does not
 	LastError    string        // of the names that are tried again, or why the remote is unreachable
 
-	Halted   []MassDelete       // what waits for Confirm
-	Stale    bool               // what is shown could not be checked at the remote in time
-	Hidden   int                // entries of the remote that are excluded here
-	Revision providers.Revision // which what is shown stands on; "" where the remote has none
+	Halted   []MassDelete       // wait for Confirm
+	Stale    bool               // the tree could not be checked at the remote in time
+	Hidden   int                // entries of the remote that are excluded locally
+	Revision providers.Revision // that the tree is based on; "" where the remote has none
 	Unpushed *Unpushed          // commits that the remote does not have; nil: none
 	Problems []Problem
 	Failing  []Failing // activities in the background, and requests, until each has succeeded
 }
 
-// Transfer is a change on its way.
+// Transfer is a change that is being sent.
 type Transfer struct {
 	Path       string
 	What       string // "write", "rename", "delete" and so on
@@ -46,8 +46,8 @@ type Transfer struct {
 	For        time.Duration
 }
 
-// Status reports the state of the working copy. It does no I/O, and its cost
-// does not grow with what is unsaved.
+// Status reports the state of the working copy. It does no I/O, and its cost grows with the names
+// that are being sent, retried or held back, not with all unsaved ones.
 func (v *Volume) Status() Status {
 	locked := v.lock()
 	defer locked.unlock()
@@ -76,7 +76,7 @@ func (v *Volume) Status() Status {
 	return s
 }
 
-// addJobs adds the names that are worked on to a Status.
+// addJobs adds the names with jobs to a Status.
 func (v *View) addJobs(s *Status) {
 	now := v.o.Now()
 	for _, t := range v.send.Jobs().Running(v.View) {
@@ -100,8 +100,8 @@ func (v *View) addJobs(s *Status) {
 	}
 }
 
-// Unsent lists what the remote does not have, the oldest change first and at most
-// limit of it, and says how much there is.
+// Unsent lists the changes that the remote does not have, the oldest first and at most limit of
+// them, and says how many there are.
 func (v *Volume) Unsent(limit int) (list []Unsaved, total int) {
 	locked := v.lock()
 	defer locked.unlock()

@@ -6,7 +6,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
-// attrs is how attributes of the remote and of inodes belong together.
+// attrs maps attributes of the remote to those of inodes, and back.
 func (v *Volume) attrs() attrs.Mapping {
 	return attrs.Mapping{
 		UID: v.o.Owner.UID, GID: v.o.Owner.GID, Umask: v.o.Umask, MapIDs: v.o.MapIDs,
@@ -14,17 +14,16 @@ func (v *Volume) attrs() attrs.Mapping {
 	}
 }
 
-// gone reports whether nothing leads to an inode here any more: then its content
-// may be gone too.
+// gone reports whether no local name leads to an inode any more: then its content may be
+// gone too.
 func (v *Volume) gone(ino table.Ino) bool {
 	locked := v.lock()
 	defer locked.unlock()
 	return locked.IsGone(ino)
 }
 
-// abandon forgets inodes that lost their last names, if no one holds them any more.
-// It cannot fail in a way that anybody waits for: what stays is freed at the
-// next start.
+// abandon forgets inodes that lost their last names, if nothing holds them any more. No caller
+// waits for its result: inodes that stay after an error are freed at the next start.
 func (v *Volume) abandon(inos ...table.Ino) {
 	err := v.update(func(v *Tx) error {
 		for _, ino := range inos {

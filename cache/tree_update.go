@@ -8,15 +8,15 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// A View is the working copy for who holds its lock: to read the tree, and what else the
-// lock guards, and to change what of that is in memory alone. It ends with unlock.
+// A View is the working copy for the holder of its lock: to read the tree and all other state that
+// the lock guards, and to change the part of it that is in memory only. It ends with unlock.
 type View struct {
 	*Volume
 	*guardedState
 	lock, update, head taken
 }
 
-// taken hides from who holds the lock what would wait for it for ever.
+// taken hides from the lock holder the methods that would wait for that lock for ever.
 type taken struct{}
 
 var _ = [...]taken{View{}.lock, View{}.update, View{}.head}
@@ -30,16 +30,16 @@ func (v *Volume) lock() *View {
 // unlock gives the lock back. The view must not be used any more.
 func (v *View) unlock() { v.tree.Unlock() }
 
-// A Tx is a change of the tree under way, with what the rest of the volume must know of
-// it. Nothing else leads to what changes the table.
+// A Tx is a change of the tree under way, with its effects on the rest of the volume. Only a Tx
+// leads to methods that change the table.
 type Tx struct {
 	*View
 	*tree.Tx
-	wakes bool         // it gives the engine something to do
-	light bool         // it is of the state of content alone, see files.TableSync
-	by    files.Caller // asked for it
-	notes history.Tx   // of what happens, for the history
-	local *local.Tx    // of the local side, with what it entails
+	wakes bool         // the engine has something to do after it
+	light bool         // it changes the state of content alone, see files.TableSync
+	by    files.Caller // the caller that asked for it
+	notes history.Tx   // its records in the history
+	local *local.Tx    // its changes of the local side, with their consequences
 }
 
 // update runs do as one change, see tree.Tree.Update.
@@ -52,7 +52,7 @@ func (v *Volume) update(do func(*Tx) error) error {
 	}, tx)
 }
 
-// updateOwn is update for what an operation of the engine or of a set does.
+// updateOwn is update for changes made by an operation of the engine or by a change set.
 func (v *Volume) updateOwn(do func(*Tx) error) error {
 	return v.update(func(v *Tx) error {
 		err := do(v)
@@ -61,7 +61,7 @@ func (v *Volume) updateOwn(do func(*Tx) error) error {
 	})
 }
 
-// updateTree is update for what needs the tree alone.
+// updateTree is update for functions that need the tree alone.
 func (v *Volume) updateTree(do func(*tree.Tx) error) error {
 	return v.update(func(v *Tx) error { return do(v.Tx) })
 }
@@ -94,8 +94,8 @@ func (v *Tx) Marked(l table.Link, was, now uint64) {
 // Undone implements tree.Observer.
 func (v *Tx) Undone() { v.border.Ignores.Undone() }
 
-// Full implements tree.Observer. A commit may have the room of the ballast, which is for
-// that: what removes something makes room. When there is none, clean content goes.
+// Full implements tree.Observer. A transaction may use the room of the ballast, which is meant
+// for that: a removal makes room in the end. When there is no ballast, clean content goes.
 func (v *Tx) Full(again bool) bool {
 	if again {
 		return v.room.MakeInCommit(v.Tx)

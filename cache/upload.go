@@ -12,10 +12,10 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// housekeeping is how often a volume does what no change asks for.
+// housekeeping is how often a volume does the work that no change triggers.
 const housekeeping = 15 * time.Second
 
-// makeUploads makes what sends for a volume, name by name until there are sets.
+// makeUploads makes the parts that send for a volume, name by name until there are sets.
 func makeUploads(v *Volume) {
 	v.deletions.v = v
 	v.exec = upload.NewExecutor(upload.ExecutorOptions{
@@ -50,11 +50,11 @@ func makeUploads(v *Volume) {
 	}
 }
 
-// resumeUploads takes up what the last run left, and has sets sent where they are wanted.
+// resumeUploads resumes uploads of the last run, and has sets sent where they are wanted.
 func (v *Volume) resumeUploads() {
 	locked := v.lock()
 	defer locked.unlock()
-	open := commit.IsUnresolved(locked.View) // policy was another when it was begun
+	open := commit.IsUnresolved(locked.View) // policy was another when the set was begun
 	if open || v.o.Policy.Atomic || v.caps.Abilities.Has(providers.AbilitySync) {
 		if remote, can := providers.As[providers.Committer](v.p); can {
 			v.sets = newSetCommitter(v, remote)
@@ -72,7 +72,7 @@ func (v *Volume) resumeUploads() {
 	})
 }
 
-// Rouse has what failed to be sent tried now: its cause is over, such as a policy's refusal.
+// Rouse retries failed names now: their cause is over, such as a policy's refusal.
 func (v *Volume) Rouse() {
 	defer v.pending.Kick()
 	locked := v.lock()
@@ -80,12 +80,12 @@ func (v *Volume) Rouse() {
 	v.send.Rouse(locked.View)
 }
 
-// partsLeft is how old an upload is that no one completes any more: its program
-// was killed, or lost its network for good.
+// partsLeft is the age from which an upload is taken as abandoned: its program was killed, or lost
+// its network for good.
 const partsLeft = 24 * time.Hour
 
-// freeParts frees, after a while and then once a day, what uploads left that were
-// never completed.
+// freeParts frees, after a while and then once a day, the parts of uploads that were never
+// completed.
 func (v *Volume) freeParts(parter providers.Multiparter, wait time.Duration) {
 	if waiting.Sleep(v.ctx, wait) != nil {
 		return

@@ -16,8 +16,8 @@ import (
 	"github.com/wsmount/wsmount/fs"
 )
 
-// uploading is a volume as its uploads need it. What asks the remote about names and
-// content is in merge.go.
+// uploading adapts a volume for its uploads. The methods that ask the remote about names and
+// content are in merge.go.
 type uploading struct{ v *Volume }
 
 var _ interface {
@@ -97,8 +97,8 @@ func (u uploading) Refused(t *upload.Job) { u.v.holds.Record(t) }
 // Advanced implements upload.Monitor.
 func (u uploading) Advanced(at *tree.View) { u.v.doing.advanced(at, u.v.pending) }
 
-// Moving implements upload.Monitor: no one gives up for want of patience while bytes move. It
-// tells who waits once in a while.
+// Moving implements upload.Monitor: while bytes move no caller gives up for want of patience. It
+// informs the waiters at most once in an interval.
 func (u uploading) Moving() {
 	v := u.v
 	if !v.doing.isNews(min(time.Second, v.o.Patience/8)) {
@@ -116,10 +116,10 @@ func (u uploading) wait(w *pending.Waiter) error { return u.v.sent.Late(u.v.sent
 // Ended implements upload.Monitor.
 func (u uploading) Ended(_ *tree.View, err error) { u.v.chores.Note(chores.Upload, err) }
 
-// uploadTx is a transaction for what notes the outcome of an operation.
+// uploadTx is a transaction that records the outcome of an operation.
 func uploadTx(v *Tx) upload.Tx { return upload.Tx{Tx: v.Tx, Rest: uploadRest{v}} }
 
-// uploadRest is what a volume does in such a transaction, as upload.Rest.
+// uploadRest implements upload.Rest: the effects of such a transaction on the volume.
 type uploadRest struct{ v *Tx }
 
 // Sending implements upload.Rest.
@@ -137,8 +137,8 @@ func (r uploadRest) Resurrected(l table.Link, dir table.Ino) {
 	v.local.TellEntry(l)
 }
 
-// Succeeded implements upload.Rest: orphaned files get back the name in the directory that
-// is in the place of theirs, and listings that are under way say as little about it.
+// Succeeded implements upload.Rest, after dir took the place of old: orphaned files that lost a
+// name in old have it in dir, and changes seen in old during listings count for dir.
 func (r uploadRest) Succeeded(old, dir table.Ino) {
 	v := r.v
 	v.Succeed(old, dir)
@@ -152,9 +152,9 @@ func (r uploadRest) Succeeded(old, dir table.Ino) {
 // Wake implements upload.Rest.
 func (r uploadRest) Wake() { r.v.wakes = true }
 
-// HydrateBeforeDelete implements upload.Content. It brings content here in whole that a
-// program still reads although its file has lost the name, before the remote loses it too.
-// It is called before a change at the remote of what has the name l there.
+// HydrateBeforeDelete implements upload.Content. It fetches the whole content of a file that lost
+// its name while a program still reads it, before the remote loses it too. It is called before a
+// change at the remote of the entry with the name l.
 func (u uploading) HydrateBeforeDelete(ctx context.Context, l table.Link) error {
 	v := u.v
 	locked := v.lock()
@@ -171,9 +171,9 @@ func (u uploading) HydrateBeforeDelete(ctx context.Context, l table.Link) error 
 	return v.hydrateNameless(ctx, rec.Remote.Ino, l.Name, func(do func() error) error { return v.hydrator.Follow(ctx, do) })
 }
 
-// hydrateNameless fetches all content of a file without a local name that a program has
-// open, by a call of fetching. Content that is gone on the remote is no error; content that
-// may come later is.
+// hydrateNameless fetches all content of a file without a local name that a program has open, by a
+// call of fetching. Content that is gone on the remote is no error; content that may come later
+// is.
 func (v *Volume) hydrateNameless(ctx context.Context, x table.Ino, name string, fetching func(func() error) error) error {
 	oi := v.opener.IfOpen(x)
 	if oi == nil {

@@ -31,13 +31,13 @@ import (
 
 // Volume is a working copy. Make it with Open.
 //
-// Locks, outermost first: the lock of an open inode (files.LockedInode), then the lock of
-// the volume, then those of the packages below. The volume's lock is never held over a
-// call of the provider, over a read or write of content, or over a notification. What
-// it guards is reached through a View, and changed for good through a Tx.
+// Locks, outermost first: the lock of an open inode (files.LockedInode), then the lock of the
+// volume, then those of the packages below. The volume's lock is never held over a call of the
+// provider, over a read or write of content, or over a notification. The state that it guards is
+// read through a View, and changed for good through a Tx.
 type Volume struct {
 	*kernelOps // requests of the kernel
-	*conflicts // that are held back
+	*conflicts // those that are held back
 	*describing
 
 	p    providers.Provider
@@ -51,26 +51,26 @@ type Volume struct {
 	ctx    context.Context // ends with the volume
 	stop   context.CancelFunc
 	waits  *waiting.Waits
-	work   sync.WaitGroup                                   // what runs in the background
+	work   sync.WaitGroup                                   // runs in the background
 	pause  func(ctx context.Context, d time.Duration) error // time.Sleep that can be ended
-	notify atomic.Pointer[fs.Notifier]                      // never nil; what runs in the background tells without the lock
+	notify atomic.Pointer[fs.Notifier]                      // never nil; background work notifies without the lock
 	chores *chores.Record                                   // has a lock of its own
 
 	tree *tree.Tree
 	side *local.Side
-	held *View // given to who holds the lock of tree
+	held *View // given to the holder of tree's lock
 
-	// Each of these has parts that the lock guards, and parts that need none: what a
-	// function of theirs takes as its first argument says which it is.
-	pending *pending.Queue // what is to be sent
-	// These send it name by name, with what else is known of names that are not sent.
+	// Each of these has parts that the lock guards, and parts that need none: the first argument
+	// of a method (a View, a Tx or neither) tells which it uses.
+	pending *pending.Queue // the changes to be sent
+	// These send them name by name, and know why other names are not sent.
 	exec  *upload.Executor
 	send  *upload.Sender
 	holds *upload.Holds
 	loop  *upload.Loop
-	// sets sends it as change sets; nil: it goes name by name.
+	// sets sends them as change sets; nil: they go name by name.
 	sets      *commit.Committer
-	kept      *commit.Kept // content, for them
+	kept      *commit.Kept // content for the sets
 	committer Committer    // one of both
 	sent      *waiting.Sent
 	drain     *drain.Drain
@@ -79,7 +79,7 @@ type Volume struct {
 	backlog   *revision.Backlog
 	follower  *revision.Follower
 	pusher    *revision.Pusher
-	head      revision.HeadLock // before the lock: with it, it is not taken
+	head      revision.HeadLock // before the lock: a holder of the lock does not take it
 	hydrator  *files.Hydrator
 	eviction  *files.Eviction
 	unloading tree.Unloading
@@ -98,13 +98,13 @@ type Volume struct {
 	room      *files.Room
 }
 
-// guardedState is what the lock of a volume guards.
+// guardedState is the state that the lock of a volume guards.
 type guardedState struct {
 	*tree.View
 	updates uint64 // changes of the table
 	open    *files.OpenSet
 	closing bool // Close was called
-	closed  bool // and nothing new begins
+	closed  bool // nothing new begins
 
 	operations upload.IDs
 	massDelete massdelete.Guard
@@ -121,8 +121,7 @@ var _ interface {
 	fs.Closer
 } = (*Volume)(nil)
 
-// background runs f until it returns; Close waits for it. f ends when v.ctx
-// does.
+// background runs f until it returns; Close waits for it. f ends when v.ctx does.
 func (v *Volume) background(f func()) {
 	v.work.Add(1)
 	go func() {
