@@ -12,14 +12,14 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// PieceSize is how many names are looked at, or changed, without giving the lock back.
+// PieceSize is how many names are processed without giving the lock back.
 const PieceSize = 64
 
-// Breather is how long the lock is left alone between two pieces: who asks for a directory
-// takes it once for each entry, and would wait for a piece each time.
+// Breather is how long the lock is left alone between two pieces: a reader of a directory takes it
+// once for each entry, and would wait for a piece each time.
 const Breather = time.Millisecond
 
-// inPieces has do called for some of the names after the other, while what goes on is told.
+// inPieces calls do for piece after piece of the names, and reports the progress of the stage.
 func (c *Committer) inPieces(what string, names []*Planned, do func(i int, piece []*Planned) error) error {
 	done := 0
 	for piece := range slices.Chunk(names, PieceSize) {
@@ -29,14 +29,14 @@ func (c *Committer) inPieces(what string, names []*Planned, do func(i int, piece
 		done += len(piece)
 		c.o.Monitor.Progress(what, done, len(names))
 		if done < len(names) {
-			c.o.Host.Pause(c.o.Context, Breather) // what was begun is ended, also when the working copy ends
+			c.o.Host.Pause(c.o.Context, Breather) // a stage is finished in any case
 		}
 	}
 	return nil
 }
 
-// begin has the table say that a set is about to be sent. errMovedOn says that the set is not
-// what it should be any more, and that nothing of it was left in the table.
+// begin records in the table that a set is about to be sent. errMovedOn says that the set is out
+// of date, and that the table has nothing of it.
 func (c *Committer) begin(s *Set, was *Moment) (u Unresolved, err error) {
 	err = c.inPieces(Recording, s.Order, func(i int, names []*Planned) error {
 		piece, err := NewPiece(i, names)
@@ -85,8 +85,8 @@ func (c *Committer) drop(u Unresolved) error {
 	})
 }
 
-// settle is Resolve, and has the table say what the head has: what is collected next would be
-// thrown away else.
+// settle is Resolve, and brings the table up to date with the head: a set collected before that
+// would be thrown away.
 func (c *Committer) settle(ctx context.Context, head revision.Moving) error {
 	if err := c.Resolve(ctx, head); err != nil {
 		return err
@@ -94,8 +94,8 @@ func (c *Committer) settle(ctx context.Context, head revision.Moving) error {
 	return c.o.Revisions.Sync(ctx, head)
 }
 
-// Resolve finds out whether a set whose answer got lost was committed. A set that was
-// collected and not sent yet is none any more then.
+// Resolve finds out whether a set whose answer got lost was committed. It forgets a set that was
+// collected and not sent yet.
 func (c *Committer) Resolve(ctx context.Context, _ revision.Moving) error {
 	u, ok := c.unresolved()
 	if !ok {
@@ -104,12 +104,12 @@ func (c *Committer) Resolve(ctx context.Context, _ revision.Moving) error {
 	if u.Op == "" {
 		return c.drop(u)
 	}
-	// The set of an operation is committed once: this one cannot be, but tells
-	// what became of the first.
+	// The set of an operation is committed once: this one cannot be, but the answer tells whether
+	// the first was.
 	result, err := c.o.Remote.Commit(ctx, providers.ChangeSet{Base: "wsmount: none", Op: u.Op})
 	switch {
 	case err == nil:
-		return c.note(u, result, false) // others may have been there meanwhile
+		return c.note(u, result, false) // other writers may have committed meanwhile
 	case providers.MayHaveHappened(err):
 		return err
 	}
@@ -129,9 +129,9 @@ func (c *Committer) unresolved() (u Unresolved, ok bool) {
 	return u, ok
 }
 
-// note notes what the remote has since a set was committed. That there is a commit to push is
-// noted first: after a kill in between no name differs any more. synced says that the tree is
-// what that revision has.
+// note notes the remote's state after a set was committed. A commit to push is counted first:
+// after a kill in between no name would differ any more. synced says that the tree equals that
+// revision.
 func (c *Committer) note(u Unresolved, result providers.CommitResult, synced bool) error {
 	if !u.IsMade() {
 		c.lookAtBases(u.Names)
@@ -182,7 +182,7 @@ func (c *Committer) noteStep(step Step) error {
 	return c.inPieces(Noting, step.Names, note)
 }
 
-// lookAtBases finds out what the remote is known to have under names.
+// lookAtBases reads the remote's known entries of names.
 func (c *Committer) lookAtBases(names []*Planned) {
 	_ = c.inPieces(Noting, names, func(_ int, piece []*Planned) error {
 		v := c.o.Tree.Lock()

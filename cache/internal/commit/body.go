@@ -15,25 +15,25 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// BodyOptions are what the content of sets is read by.
+// BodyOptions are the dependencies for reading the content of sets.
 type BodyOptions struct {
 	Tree *tree.Tree
 	// IsOpen reports whether content is open.
 	IsOpen func(v *tree.View, ino table.Ino) bool
-	// Pack takes a state of the content that a name of a set has: that of the moment of the
-	// set. ErrAgain says that no one has it any more.
+	// Pack takes a state of the content of a name in a set: the one at the moment of the set.
+	// ErrAgain says that this state is gone.
 	Pack  func(ctx context.Context, p *Planned) (*upload.Payload, error)
 	Guard *Guard
 	// Found is told of a secret. It is called without the lock.
 	Found func(ino table.Ino, f Finding)
-	// Moving is told that bytes are moving, and Progress how many bodies were read to their
-	// end, of how many changes.
+	// Moving is told that bytes are moving, and Progress how many bodies were read to their end,
+	// of how many changes.
 	Moving   func()
 	Progress func(done, total int)
 	Log      *slog.Logger
 }
 
-// Bodies are the content of a set, while that is sent.
+// Bodies are the content of a set while it is sent.
 type Bodies struct {
 	o    BodyOptions
 	all  []*body      // of changes of the same index; nil: none
@@ -46,7 +46,7 @@ type body struct {
 	payload *upload.Payload
 }
 
-// BodyError says whose content could not be read.
+// BodyError names the link whose content could not be read.
 type BodyError struct {
 	Link table.Link
 	Err  error
@@ -55,9 +55,9 @@ type BodyError struct {
 func (e *BodyError) Error() string { return e.Err.Error() }
 func (e *BodyError) Unwrap() error { return e.Err }
 
-// Open gives the changes of the set their bodies, until Close. Of files that a program has
-// open a consistent state is taken at once, of others when it is read: not all can be open.
-// The error is a BodyError.
+// Open gives the changes of the set their bodies, until Close. For files that a program has open a
+// consistent state is taken at once, for others when it is read: not all can be open. The error is
+// a BodyError.
 func (s *Set) Open(ctx context.Context, o BodyOptions) (*Bodies, error) {
 	b := &Bodies{o: o, all: make([]*body, len(s.Bodies))}
 	for i, p := range s.Bodies {
@@ -112,7 +112,7 @@ func (b *Bodies) Close() {
 	}
 }
 
-// Cause is why content could not be read, as a BodyError, if that is what err says.
+// Cause is why content could not be read, as a BodyError, if err comes from that.
 func (b *Bodies) Cause(err error) error {
 	if !errors.Is(err, providers.ErrBody) {
 		return err
@@ -125,7 +125,7 @@ func (b *Bodies) Cause(err error) error {
 	return err
 }
 
-// searched has content searched for the secrets that are known, as it goes by.
+// searched searches content for the known secrets, as it goes by.
 func (b *Bodies) searched(r io.Reader, p *body) io.Reader {
 	return b.o.Guard.Secrets.Search(r, p.Gen, func(f Finding) {
 		if p.payload == nil {
@@ -136,9 +136,8 @@ func (b *Bodies) searched(r io.Reader, p *body) io.Reader {
 	})
 }
 
-// SearchAll searches all content of a set, which was refused for a secret in one of its
-// files: the next set is without the others that hold one, and is not refused for each of
-// them in turn.
+// SearchAll searches all content of a set that was refused for a secret in one of its files: the
+// next set then leaves out all files that hold one, and is not refused for each of them in turn.
 func (b *Bodies) SearchAll(ctx context.Context) {
 	defer b.Close()
 	for _, p := range b.all {

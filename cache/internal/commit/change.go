@@ -8,7 +8,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// addAll says what is to become of all names.
+// addAll adds the changes of all names.
 func (s *Set) addAll() {
 	s.Changes, s.Bodies = nil, nil
 	for i, p := range s.Order {
@@ -19,7 +19,7 @@ func (s *Set) addAll() {
 	}
 }
 
-// add says what is to become of a name in terms of the remote.
+// add adds the remote's changes for a name.
 func (s *Set) add(p *Planned) {
 	base, n := p.Rec.Remote, p.Inode
 	c := providers.Change{If: providers.IfAbsent()}
@@ -40,8 +40,8 @@ func (s *Set) add(p *Planned) {
 	}
 }
 
-// adopts reports whether a directory is at the remote already: it is its own,
-// or a new one here takes over a place where one was removed.
+// adopts reports whether a directory is at the remote already: it is its own, or a new local one
+// takes over a place where one was removed.
 func (s *Set) adopts(p *Planned, n *table.Inode) bool {
 	base := p.Rec.Remote
 	if base.Kind != providers.KindDir {
@@ -51,8 +51,8 @@ func (s *Set) adopts(p *Planned, n *table.Inode) bool {
 	return base.Ino == p.Ino || len(n.RemoteLinks) == 0 && !moves
 }
 
-// inPlace reports whether what a name gets takes the place of what is there,
-// without anything in between.
+// inPlace reports whether the new entry of a name replaces the remote's entry directly, without a
+// deletion in between.
 func (s *Set) inPlace(p *Planned, n *table.Inode) bool {
 	was := p.Rec.Remote.Kind == providers.KindDir
 	switch {
@@ -65,8 +65,8 @@ func (s *Set) inPlace(p *Planned, n *table.Inode) bool {
 	return moves && len(n.RemoteLinks) > 0 && s.exists(p.Rec.Remote.Ino) && s.exists(p.Ino)
 }
 
-// exists reports whether a directory is there at the remote, where those
-// without entries are not.
+// exists reports whether a directory exists at the remote; where the remote has no empty
+// directories, those without entries do not.
 func (s *Set) exists(dir table.Ino) bool {
 	n := s.was.Inode(dir)
 	if s.was.Capabilities.EmptyDirs || n == nil || !n.Loaded {
@@ -80,9 +80,8 @@ func (s *Set) exists(dir table.Ino) bool {
 	return found
 }
 
-// remove deletes what the remote has under a name. Where directories come and
-// go with their entries, one need be named only if it is taken elsewhere, or if
-// something takes its place.
+// remove deletes the remote's entry under a name. Where directories come and go with their
+// entries, one need be named only if it is moved elsewhere, or if something takes its place.
 func (s *Set) remove(p *Planned) {
 	c := providers.Change{Locator: p.BeforeAt, Delete: true, If: upload.Condition(p.Rec.Remote)}
 	if p.Rec.Remote.Kind == providers.KindDir {
@@ -136,8 +135,8 @@ func (s *Set) addFile(p *Planned, n *table.Inode, c providers.Change) {
 	s.push(c, body)
 }
 
-// source is where the remote has the content that a name is to get; there is
-// false when it has to be sent.
+// source is where the remote has the content that a name is to get; there is false when it has to
+// be sent.
 func (s *Set) source(p *Planned, n *table.Inode) (l table.Link, there bool) {
 	from := s.was.Planner.HomeFor(s.was.View, p.Ino, n)
 	l, there = from.Link, from.Any
@@ -148,10 +147,10 @@ func (s *Set) source(p *Planned, n *table.Inode) (l table.Link, there bool) {
 	return l, there && base != nil && base.ContentVersion == p.Gen
 }
 
-// Deletions counts what a set takes away, for the rule of massdelete.go. What it makes
-// under another name it does not: of a commit that a pull has made changes again,
-// no one knows any more what was renamed, but by its content. Those that were confirmed do
-// not count: a confirmation is for all that was deleted by then, in however many sets it goes.
+// Deletions counts the entries that a set removes, for the rule of package massdelete. Content
+// that it makes under another name does not count: after a pull turned commits into changes again,
+// only equal content tells which files were renamed. Confirmed deletions do not count: a
+// confirmation is for all deletions up to then, in however many sets they go.
 func (s *Set) Deletions() (all, inRoot, madeInRoot int) {
 	made := map[string]int{}
 	for _, p := range s.Order {
@@ -159,7 +158,7 @@ func (s *Set) Deletions() (all, inRoot, madeInRoot int) {
 			made[p.Inode.Origin.Digest]++
 		}
 	}
-	fresh := false // one of those in the root was not confirmed
+	fresh := false // a deletion in the root was not confirmed
 	for _, p := range s.Order {
 		root := p.Link.Dir == table.Root
 		confirmed := p.Rec.Seq > 0 && p.Rec.Seq <= s.was.Cleared
@@ -188,13 +187,12 @@ func (s *Set) Deletions() (all, inRoot, madeInRoot int) {
 	return all, inRoot, madeInRoot
 }
 
-// Gives reports whether what the remote had under a name is not there any more.
+// Gives reports whether the inode that the remote had under a name is not under it any more.
 func (p *Planned) Gives() bool {
 	return p.Rec.Remote != nil && (p.Ino == 0 || p.Rec.Remote.Ino != p.Ino)
 }
 
-// isLast reports whether a set removes the last remote copy of content that no local name
-// has.
+// isLast reports whether a set removes the last remote copy of content that no local name has.
 func (s *Set) isLast(p *Planned) bool {
 	if !p.Gives() {
 		return false
@@ -203,8 +201,8 @@ func (s *Set) isLast(p *Planned) bool {
 	return n != nil && n.IsRegular() && len(n.Links) == 0 && !s.staysElse(p, n)
 }
 
-// guard takes out of a set what the guard does not let pass. The names that a
-// set has are in the order in which they began to differ.
+// guard removes names from a set that the guard does not let pass. The names of a set are in the
+// order in which they began to differ.
 func (s *Set) guard() {
 	total := int64(0)
 	s.Order = slices.DeleteFunc(s.Order, func(p *Planned) bool {

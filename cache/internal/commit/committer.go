@@ -20,46 +20,45 @@ import (
 
 // Volume changes the tree of a working copy.
 type Volume interface {
-	// Update runs do as one change of the tree. UpdateOwn is that of an operation's own: what
-	// differs because of it is due with what the operation was for.
+	// Update runs do as one change of the tree. UpdateOwn does so for an operation's own changes:
+	// names that differ because of them are due together with the operation's names.
 	Update(do func(upload.Tx) error) error
 	UpdateOwn(do func(upload.Tx) error) error
-	// Report tells a person of something that no one would expect.
+	// Report tells a person of an unexpected event.
 	Report(op, path string, err error)
 }
 
-// Host is the working copy that a Committer works for. What runs in the background ends with
-// it, and pauses do.
+// Host is the working copy that a Committer works for. Background work and pauses end with it.
 type Host interface {
 	Go(f func())
 	Pause(ctx context.Context, d time.Duration)
-	// Patiently runs do with a context that ends when nothing has moved for too long, and
-	// says so in place of do's error then.
+	// Patiently runs do with a context that ends when nothing has moved for too long, and returns
+	// an error that says so in place of do's error then.
 	Patiently(do func(ctx context.Context) error) error
 	// IsClosed reports whether nothing new is to begin.
 	IsClosed(*tree.View) bool
 }
 
-// Revisions keep the table in step with the head of a store of whole revisions. Of another
+// Revisions keep the table in step with the head of a store of whole revisions. For any other
 // store it always is.
 type Revisions interface {
 	// IsSynced reports whether the names of the remote that the table has are those of the
 	// head. Sync makes it so.
 	IsSynced(ctx context.Context, head revision.Held) (bool, error)
 	Sync(ctx context.Context, head revision.Moving) error
-	// CountUnpushed counts the set that has a record as a commit to push (CountOnce), and
-	// Push begins to push it, if it is to be.
+	// CountUnpushed counts the set that has a record as a commit to push (CountOnce), and Push
+	// begins to push it, if it is to be.
 	CountUnpushed() error
 	Push()
 }
 
-// Ignores have names stay local that ignore files ignore.
+// Ignores make ignored names stay local.
 type Ignores interface {
-	// LearnAhead learns rules in the background, so that new names stay at once.
+	// LearnAhead learns rules in the background, so that new names stay local at once.
 	LearnAhead(*tree.View)
-	// Learn has all rules known that say something of what may go.
+	// Learn loads all rules that apply to names which may go.
 	Learn(ctx context.Context) error
-	// Sort has names stay local, or stay no longer.
+	// Sort makes names stay local, or stay no longer.
 	Sort(names []table.Link, c rules.Carriers) error
 	// Bring fetches content that is to stay local.
 	Bring(ctx context.Context, names []table.Link) error
@@ -67,11 +66,12 @@ type Ignores interface {
 
 // Judge stops a set that deletes too much.
 type Judge interface {
-	// IsHalted reports whether what is due deletes too much, and that was not confirmed.
+	// IsHalted reports whether the due names delete too much, without a confirmation.
 	IsHalted(*tree.View) bool
-	// MayDelete decides about a set of what differs up to due, of which the rule against mass
-	// deletions has said why it deletes too much (reason "": it does not), and what would
-	// have to be known for that. A massdelete.UnseenError asks for LookInto.
+	// MayDelete decides about a set of the names that differ up to due, with the answer of the
+	// rule against mass deletions: the reason why the set deletes too much ("": it does not), and
+	// the directories that are not known well enough to tell. A massdelete.UnseenError asks for
+	// LookInto.
 	MayDelete(due uint64, reason string, unseen []table.Ino) error
 	LookInto(ctx context.Context, dirs []table.Ino) error
 	// Passed says that a set was committed.
@@ -80,8 +80,8 @@ type Judge interface {
 
 // Names decide about names that keep a set from being taken.
 type Names interface {
-	// PreconditionFailed decides about a name that another change came before, by the
-	// conflict policy. nil says that the name is to be planned anew.
+	// PreconditionFailed decides by the conflict policy about a name that another writer changed
+	// first. nil says that the name is to be planned anew.
 	PreconditionFailed(ctx context.Context, l table.Link, cause error) error
 }
 
@@ -93,15 +93,15 @@ type Holds interface {
 
 // Content is the content of inodes.
 type Content interface {
-	// HydrateNameless fetches all content of a file without a local name that a program has
-	// open: the remote is about to lose it. It looks at no name.
+	// HydrateNameless fetches all content of a file without a local name that a program has open:
+	// the remote is about to lose it. It looks at no name.
 	HydrateNameless(ctx context.Context, ino table.Ino, name string) error
-	// Unsendable deals with a name whose content could not be read because of cause.
-	// ErrAgain says that the name stands for something else now.
+	// Unsendable deals with a name whose content could not be read because of cause. ErrAgain says
+	// that the name has another inode now.
 	Unsendable(ctx context.Context, l table.Link, cause error) error
 }
 
-// Monitor is told how it goes.
+// Monitor is told of progress.
 type Monitor interface {
 	// Advanced says that the remote took a set.
 	Advanced(*tree.View)
@@ -113,7 +113,7 @@ type Monitor interface {
 	Progress(what string, done, total int)
 }
 
-// What a Committer does, in this order but for the last.
+// The stages of a Committer, in this order but for the last.
 const (
 	Collecting = "collecting"
 	Recording  = "recording"
@@ -122,12 +122,12 @@ const (
 	TakingBack = "taking back"
 )
 
-// CommitterOptions are what a Committer needs of those who use it.
+// CommitterOptions are the dependencies of a Committer.
 type CommitterOptions struct {
 	Remote   providers.Committer
 	Tree     *tree.Tree
 	Queue    *pending.Queue
-	Sender   *upload.Sender // resolves what was sent name by name
+	Sender   *upload.Sender // resolves operations that were begun name by name
 	Executor *upload.Executor
 	Kept     *Kept
 	Open     *files.OpenSet
@@ -145,35 +145,35 @@ type CommitterOptions struct {
 	Content   Content
 	Monitor   Monitor
 
-	// Take is the working copy at this moment, without Guard, Found and Progress, until
-	// release. Content stays for a set from then on, see Kept.Begin.
+	// Take is the working copy at this moment, without Guard, Found and Progress, until release.
+	// From then on content is kept for a set, see Kept.Begin.
 	Take  func() (was *Moment, release func())
 	NewID func(*tree.View) string // a new operation id
-	// Passes reports whether the same may succeed soon after an error, without anybody's
-	// doing, and IsFinal whether whoever asked for a set is told of one: it does not pass, or
-	// was waited out.
+	// Passes reports whether the same request may succeed soon after an error, without
+	// intervention, and IsFinal whether the caller that asked for a set gets the error: it does
+	// not pass, or patience has ended.
 	Passes, IsFinal func(err error) bool
 	Context         context.Context // ends with the working copy
 	Log             *slog.Logger
 }
 
-// Committer sends what is pending as change sets: all that is due goes as one change, see
-// Set. Names that cannot go are held back as where they go one by one, and what an earlier
-// run began to send by itself it ends by itself. The lock of the tree guards all fields that
+// Committer sends the dirty names as change sets: all due names go as one change, see Set. Names
+// that cannot go are held back as when names go one by one, and operations that an earlier run
+// began name by name are resolved name by name. The lock of the tree guards all fields that
 // change.
 type Committer struct {
 	o CommitterOptions
 
 	requests []*Request   // in order
 	sending  bool         // a set is under way
-	stirs    uint64       // of what is pending when it began: more, and what it leaves out may go by now
-	moot     int          // sets in a row that what they were to send had changed under
+	stirs    uint64       // Queue.Stirs when the set began; more: names left out may go by now
+	moot     int          // sets in a row whose content changed before they were sent
 	err      error        // why the last one failed
 	old      []table.Link // names with attempts of their own
 	found    Findings     // content that holds a secret
 }
 
-// Request is a commit that was asked for.
+// Request is a commit that a caller asked for.
 type Request struct {
 	about  pending.Description
 	due    uint64
@@ -183,20 +183,20 @@ type Request struct {
 	err    error
 
 	clashes []string // conflicts that were found while its set was sent
-	landed  int      // names that the remote has since then, whoever found that out
+	landed  int      // names that the remote has got since then, by whichever set
 }
 
-// maxTries is how often in a row a set is made anew, or loses a name to others.
+// maxTries is how often in a row a set is made anew, or loses a name to other writers.
 const maxTries = 4
 
-// NewCommitter makes one that has sent nothing.
+// NewCommitter makes a Committer that has sent nothing.
 func NewCommitter(o CommitterOptions) *Committer { return &Committer{o: o, found: Findings{}} }
 
-// TakeUp has a change resolved that was begun name by name, before any set is sent.
+// TakeUp registers a change that was begun name by name, to be resolved before any set is sent.
 func (c *Committer) TakeUp(_ *tree.View, l table.Link) { c.old = append(c.old, l) }
 
-// Commit has what differs up to a place in the order sent, and returns when the remote has it
-// or will not take it.
+// Commit sends the names that differ up to a place in the order, and returns when the remote has
+// them or will not take them.
 func (c *Committer) Commit(ctx context.Context, about pending.Description, due uint64) (pending.Report, error) {
 	r := &Request{about: about, due: due, done: make(chan struct{})}
 	v := c.o.Tree.Lock()
@@ -230,14 +230,14 @@ func (c *Committer) IsAsked(*tree.View) bool { return len(c.requests) > 0 }
 // IsSending reports whether a set is under way.
 func (c *Committer) IsSending(*tree.View) bool { return c.sending }
 
-// Stopped is why the last set failed, if it did, whatever name it is about; final says that
+// Stopped is why the last set failed, if it did, whichever name it is about; final says that
 // another try will not help.
 func (c *Committer) Stopped(*tree.View) (cause error, final bool) {
 	return c.err, c.err != nil && !c.o.Passes(c.err)
 }
 
-// Conflict tells the commit under way of a conflict at a path, and reports whether there is
-// one that will say so.
+// Conflict tells the commit under way of a conflict at a path, and reports whether there is one
+// that will report it.
 func (c *Committer) Conflict(_ *tree.View, path string) (heard bool) {
 	if !c.sending || len(c.requests) == 0 {
 		return false
@@ -246,7 +246,7 @@ func (c *Committer) Conflict(_ *tree.View, path string) (heard bool) {
 	return true
 }
 
-// Look has a set sent when one is due. One is under way at a time.
+// Look begins to send a set when one is due. One is under way at a time.
 func (c *Committer) Look(v *tree.View) {
 	if c.o.Host.IsClosed(v) {
 		return
@@ -256,7 +256,7 @@ func (c *Committer) Look(v *tree.View) {
 	if len(c.requests) > 0 {
 		r = c.requests[0]
 	}
-	rests := c.o.Sender.IsPaused(v) && (r == nil || r.tried) // who asks anew need not wait for the end of a rest
+	rests := c.o.Sender.IsPaused(v) && (r == nil || r.tried) // a new request does not wait for that
 	if c.sending || rests || c.resolveOld(v) {
 		return
 	}
@@ -283,8 +283,8 @@ func (c *Committer) Look(v *tree.View) {
 	})
 }
 
-// resolveOld finds out about changes that were begun name by name, before the working copy
-// got a policy of sets; it reports whether there are any.
+// resolveOld resolves changes that were begun name by name, before the working copy got a policy
+// of sets; it reports whether there are any.
 func (c *Committer) resolveOld(v *tree.View) bool {
 	c.old = slices.DeleteFunc(c.old, func(l table.Link) bool {
 		c.o.Sender.Resolve(v, l)
@@ -293,11 +293,11 @@ func (c *Committer) resolveOld(v *tree.View) bool {
 	return len(c.old) > 0
 }
 
-// Begin says that a set is under way: no other begins before End. Look calls it, and whoever
-// sends a set by hand.
+// Begin says that a set is under way: no other begins before End. Look calls it, and so does a
+// caller that sends a set itself.
 func (c *Committer) Begin(v *tree.View) { c.sending, c.stirs = true, c.o.Queue.Stirs(v) }
 
-// End tells who asked for a set (nil: no one), and decides what becomes of what was not sent.
+// End answers the request of a set (nil: none), and decides about the names that were not sent.
 func (c *Committer) End(r *Request, report pending.Report, err error) {
 	v := c.o.Tree.Lock()
 	c.sending = false
@@ -336,8 +336,8 @@ func (c *Committer) End(r *Request, report pending.Report, err error) {
 	c.o.Queue.Kick()
 }
 
-// idle waits for a change when a set left nothing to send: what it left out would be left out
-// again, unless something has stirred since the set began.
+// idle waits for a change when a set left nothing to send: the same names would be left out again,
+// unless something has stirred since the set began.
 func (c *Committer) idle(v *tree.View, report pending.Report) {
 	if report.Changes == 0 && c.o.Queue.Stirs(v) == c.stirs {
 		c.o.Queue.Defer(v)
@@ -345,8 +345,8 @@ func (c *Committer) idle(v *tree.View, report pending.Report) {
 	}
 }
 
-// rest has the next set wait. What will not pass by itself is told, once: no name is held
-// back for it, and yet nothing goes.
+// rest makes the next set wait. An error that will not pass by itself is reported, once: no name
+// is held back for it, and yet nothing goes.
 func (c *Committer) rest(v *tree.View, err error) {
 	if !c.o.Passes(err) && (c.err == nil || c.err.Error() != err.Error()) {
 		c.o.Host.Go(func() { c.o.Volume.Report("commit", "", err) })

@@ -8,22 +8,20 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Guard says what a commit does not take, where the remote takes sets: what is
-// in the history of a repository once is there for good. What is held back stays
-// here, is told once and listed in Status, and is no obstacle to the rest or to
-// later commits. It goes with the next commit once it has changed so that it
-// may.
+// Guard limits the content of a commit, where the remote takes sets: content that is in the
+// history of a repository once stays in it for good. Files that are held back stay local, are
+// reported once and listed in Status, and do not delay the other names or later commits. A file
+// goes with the next commit once it has changed so that it may.
 type Guard struct {
-	// MaxFile is the largest file that is taken, in bytes; 0: 100 MiB, or what the
-	// provider takes if that is less. Where that takes some files that are larger, it is
-	// asked.
+	// MaxFile is the size of the largest file that is taken, in bytes; 0: 100 MiB, or the
+	// provider's limit if that is less. A provider that takes some larger files is asked about
+	// each.
 	MaxFile int64
-	// MaxCommit is how much content a commit may bring, in bytes; 0: 500 MiB. The
-	// changes that came first go; what would be too much waits for the next commit
-	// that somebody asks for, or five minutes where no one has to. A file over MaxFile
-	// does not count: it goes elsewhere, or nowhere. So what is meant
-	// arrives in parts, and a dataset that a program unpacked by mistake is in
-	// Status before all of it is in the history.
+	// MaxCommit is how much content a commit may bring, in bytes; 0: 500 MiB. The changes that
+	// came first go; the excess waits for the next commit that is asked for, or for five minutes
+	// where commits are not asked for. A file over MaxFile does not count: it goes elsewhere, or
+	// nowhere. So intended content arrives in parts, and a dataset that a program unpacked by
+	// mistake is in Status before all of it is in the history.
 	MaxCommit int64
 	// Secrets are values that no content may hold; nil: none are known.
 	Secrets *Secrets
@@ -31,7 +29,7 @@ type Guard struct {
 	asks bool // the provider is asked about files over MaxFile
 }
 
-// Limit takes in what a provider takes.
+// Limit applies the limits of a provider.
 func (g *Guard) Limit(c providers.Capabilities) {
 	if c.MaxSize > 0 && c.MaxSize <= g.MaxFile {
 		g.MaxFile, g.asks = c.MaxSize, c.LargerSome
@@ -41,7 +39,7 @@ func (g *Guard) Limit(c providers.Capabilities) {
 // IsTooLarge reports whether a file of a size does not go.
 func (g *Guard) IsTooLarge(size int64) bool { return size > g.MaxFile && !g.asks }
 
-// What a Guard has where nothing is said.
+// The defaults of a Guard.
 const (
 	DefaultMaxFile   = 100 << 20
 	DefaultMaxCommit = 500 << 20
@@ -63,7 +61,7 @@ func bytesOf(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// weigh says why content does not go with a commit that brings so much already.
+// weigh says why content does not go with a commit that already brings total bytes.
 func (g *Guard) weigh(found Findings, ino table.Ino, n *table.Inode, total int64) error {
 	switch {
 	case g.IsTooLarge(n.Size):

@@ -15,7 +15,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// KeptOptions are what a Kept needs of those who use it.
+// KeptOptions are the dependencies of a Kept.
 type KeptOptions struct {
 	Tree *tree.Tree
 	Open *files.OpenSet
@@ -26,15 +26,15 @@ type KeptOptions struct {
 	Abandon func(...table.Ino)
 }
 
-// Kept is what a set is to have of content that programs change, or remove, after the moment
-// that the set is made of and before the set has read it. Else a set would be of many
-// moments: it could have the second of two files that were written one after the other and
-// not the first, or one that is half written; and as long as programs go on writing, it
-// would be made anew again and again.
+// Kept is the content of a set that programs change, or remove, after the moment that the set is
+// made of and before the set has read it. Without it a set would mix several moments: it could
+// have the second of two files that were written one after the other and not the first, or one
+// that is half written; and as long as programs go on writing, it would be made anew again and
+// again.
 //
-// No one waits for that. Who is about to change content, first has a snapshot taken of it,
-// which costs as little as the opening of a file; what loses its last name stays without one.
-// At the end of the set all of it goes. The lock of the tree guards it.
+// No caller waits for that. Before a program changes content, a snapshot is taken of it, which
+// costs as little as opening a file; content that loses its last name stays without one. At the
+// end of the set all of it goes. The lock of the tree guards it.
 type Kept struct {
 	o   KeptOptions
 	now *moment // nil: there is no set under way
@@ -42,18 +42,18 @@ type Kept struct {
 
 // moment is the one of a set that is under way.
 type moment struct {
-	payloads map[table.Ino]*upload.Payload // the states of that moment of what has changed since
-	read     map[table.Ino]struct{}        // what the set holds a snapshot of
-	nameless map[table.Ino]struct{}        // what has no name any more
+	payloads map[table.Ino]*upload.Payload // at that moment, of content that changed since
+	read     map[table.Ino]struct{}        // content of which the set holds a snapshot
+	nameless map[table.Ino]struct{}        // inodes that have lost their last name
 	most     int                           // payloads
 }
 
-// NewKept is nothing.
+// NewKept makes a Kept without content.
 func NewKept(o KeptOptions) *Kept { return &Kept{o: o} }
 
-// mostKept is how many states are kept at a time: each of them is an open file, of which
-// programs want some, too. When more than these are changed while a set is made and sent, it
-// is made anew.
+// mostKept is how many states are kept at a time: each of them is an open file, and programs need
+// open files too. When more content than that changes while a set is made and sent, the set is
+// made anew.
 func mostKept() int {
 	const most, share = 4096, 8
 	var l unix.Rlimit
@@ -63,15 +63,15 @@ func mostKept() int {
 	return int(min(l.Cur/share, most))
 }
 
-// Begin keeps content for a set of this moment, and returns what is an exception: programs
-// are writing it and it goes all the same. From here on the next change of each content comes
-// by KeepState.
+// Begin keeps content for a set of this moment, and returns the exceptions: content that programs
+// are writing and that goes all the same. From then on KeepState is called before the next change
+// of each content.
 func (k *Kept) Begin(v *tree.View) (loose map[table.Ino]struct{}) {
 	k.now = &moment{map[table.Ino]*upload.Payload{}, map[table.Ino]struct{}{}, map[table.Ino]struct{}{}, mostKept()}
 	return k.o.Open.EndIntents(v)
 }
 
-// End lets go of all that was kept, if anything was. It is called without the lock.
+// End lets go of all kept content. It is called without the lock.
 func (k *Kept) End() {
 	k.o.Tree.Lock()
 	was := k.now
@@ -89,8 +89,8 @@ func (k *Kept) End() {
 	}
 }
 
-// Nameless reports whether an inode that has lost its last name stays for a set: its content,
-// and the place of what is in a directory.
+// Nameless reports whether an inode that has lost its last name stays for a set: its content, and
+// a directory as the place of its entries.
 func (k *Kept) Nameless(v *tree.View, ino table.Ino, n *table.Inode) bool {
 	if k.now == nil {
 		return false
@@ -105,9 +105,9 @@ func (k *Kept) Nameless(v *tree.View, ino table.Ino, n *table.Inode) bool {
 	return true
 }
 
-// KeepState has the state of content that is about to change kept for the set that is under
-// way, if any. isCurrent reports whether it is that set still, or none: else the state is to
-// be kept for another before the content changes. KeepState is called without the lock.
+// KeepState keeps the state of content that is about to change for the set that is under way, if
+// any. isCurrent reports whether that set is still under way, or none: else the state has to be
+// kept for another before the content changes. KeepState is called without the lock.
 func (k *Kept) KeepState(oi files.LockedInode) (isCurrent func(*tree.View) bool) {
 	v := k.o.Tree.Lock()
 	now, n := k.now, v.Inode(oi.Ino)
@@ -143,9 +143,9 @@ func (m *moment) wants(ino table.Ino) bool {
 	return !read && m.payloads[ino] == nil && len(m.payloads) < m.most
 }
 
-// Pack is the content that a name of a set had at the moment of that; now takes the present
-// state of an inode. ErrAgain says that no one has the state of the moment any more. It is
-// called without the lock.
+// Pack is the content that a name of a set had at the moment of the set; now takes the present
+// state of an inode. ErrAgain says that the state of the moment is gone. Pack is called without
+// the lock.
 func (k *Kept) Pack(ctx context.Context, p *Planned, now func(context.Context, table.Ino) (*upload.Payload, error)) (*upload.Payload, error) {
 	was, err := k.atMoment(p, false)
 	if was != nil || err != nil {
@@ -165,8 +165,8 @@ func (k *Kept) Pack(ctx context.Context, p *Planned, now func(context.Context, t
 	return is, nil
 }
 
-// atMoment is the state that was kept for a name of the set; nil: it has not changed since
-// the moment of the set. From there on no state of it is kept when it is taken.
+// atMoment is the state that was kept for a name of the set; nil: it has not changed since the
+// moment of the set. With taken, later changes of it are not kept any more.
 func (k *Kept) atMoment(p *Planned, taken bool) (*upload.Payload, error) {
 	v := k.o.Tree.Lock()
 	defer k.o.Tree.Unlock()

@@ -13,14 +13,14 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/upload"
 )
 
-// errUnlearned has a set collected anew, when more is known.
+// errUnlearned asks for a new set, once more rules are known.
 var errUnlearned = fmt.Errorf("%w: ignore files keep changing", upload.ErrAgain)
 
-// errMovedOn has a set collected anew: what it was made of has changed.
+// errMovedOn asks for a new set: the content of this one has changed.
 var errMovedOn = fmt.Errorf("%w: the content of a commit keeps changing", upload.ErrAgain)
 
-// makeSet makes a set, and has the table say that it is about to be sent, unless it is empty.
-// What turns out not to be known well enough for that is found out.
+// makeSet makes a set, and records in the table that it is about to be sent, unless it is empty.
+// If rules, content or directories turn out to be missing for that, it fetches them first.
 func (c *Committer) makeSet(ctx context.Context, due uint64) (s *Set, u Unresolved, err error) {
 	for tries := 0; ; tries++ {
 		s, u, err = c.tryMake(ctx, due)
@@ -41,8 +41,7 @@ func (c *Committer) makeSet(ctx context.Context, due uint64) (s *Set, u Unresolv
 	}
 }
 
-// tryMake is makeSet as far as it gets. errUnlearned and errMovedOn say that the set is to be
-// made anew.
+// tryMake is one try of makeSet. errUnlearned and errMovedOn say that the set is to be made anew.
 func (c *Committer) tryMake(ctx context.Context, due uint64) (s *Set, u Unresolved, err error) {
 	if err := c.o.Ignores.Learn(ctx); err != nil {
 		return nil, u, err
@@ -72,7 +71,7 @@ func (c *Committer) tryMake(ctx context.Context, due uint64) (s *Set, u Unresolv
 	return s, u, err
 }
 
-// moment is the working copy as it is.
+// moment is the working copy as it is now.
 func (c *Committer) moment() (was *Moment, release func()) {
 	c.o.Tree.Lock()
 	found := c.found.Clone()
@@ -83,15 +82,15 @@ func (c *Committer) moment() (was *Moment, release func()) {
 	return was, release
 }
 
-// keepFound forgets the findings that turned out not to hold any more.
+// keepFound forgets findings that turned out not to hold any more.
 func (c *Committer) keepFound(was *Moment) {
 	c.o.Tree.Lock()
 	defer c.o.Tree.Unlock()
 	c.found.Keep(was.Found)
 }
 
-// sortOut has names stay local that are ignored, and no name be where the remote cannot have
-// it.
+// sortOut makes ignored names stay local, and forgets remote entries where the remote cannot have
+// them.
 func (c *Committer) sortOut(s *Set) error {
 	for piece := range slices.Chunk(slices.Collect(maps.Keys(s.Stays)), PieceSize) {
 		if err := c.o.Ignores.Sort(piece, s.Carriers); err != nil {
@@ -106,8 +105,8 @@ func (c *Committer) sortOut(s *Set) error {
 			if _, there := tx.RemotePath(l); there || tx.Record(l).Remote == nil {
 				continue
 			}
-			// The remote cannot have a name in a directory that it does not have: if it
-			// has, it will say so when this is sent as new.
+			// The remote cannot have a name in a directory that it does not have: if it has, the
+			// name sent as new is refused.
 			c.o.Log.Warn("a name without its directory at the store is sent as new", "name", l.Name)
 			tx.SetRemote(l, nil)
 		}
@@ -115,7 +114,7 @@ func (c *Committer) sortOut(s *Set) error {
 	})
 }
 
-// sieve takes what has vanished out of a set.
+// sieve takes names that have vanished out of a set.
 func (c *Committer) sieve(s *Set) {
 	var gone []table.Link
 	_ = c.inPieces(Collecting, s.Order, func(_ int, names []*Planned) error {
@@ -129,8 +128,8 @@ func (c *Committer) sieve(s *Set) {
 	}
 }
 
-// unmade are those of the names whose directory, or what they stand for, is no more: they
-// were made and removed since the set was collected.
+// unmade are the names whose directory or inode does not exist any more: it was made and removed
+// since the set was collected.
 func unmade(v *tree.View, names []*Planned) (gone []table.Link) {
 	for _, p := range names {
 		if v.Inode(p.Link.Dir) == nil || p.Ino != 0 && v.Inode(p.Ino) == nil {

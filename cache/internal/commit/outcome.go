@@ -9,30 +9,27 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// An Outcome is what the remote has since a set was committed.
+// An Outcome is the result of a set that was committed.
 type Outcome struct {
 	Unresolved
-	// Entries are what it has of each change.
+	// Entries are the remote's entries of each change.
 	Entries []providers.Info
-	// Confirm says what it has under a name from now on; nil: nothing.
+	// Confirm notes the remote's entry under a name from now on; nil: it has none.
 	Confirm func(tx upload.Tx, l table.Link, base *table.Remote)
-	// Noted is told of each name, in the transaction that notes what is under it; nil: it is
-	// told to no one.
+	// Noted is told of each name, in the transaction that notes the entry under it; nil: unused.
 	Noted func(tx upload.Tx, l table.Link)
 }
 
 // A Step notes a part of an outcome.
 type Step struct {
 	Names []*Planned
-	// Whole says that one transaction has to have all of them: else pieces may follow each
-	// other.
+	// Whole says that one transaction has to have all of them: else pieces may follow each other.
 	Whole bool
 	Note  func(tx upload.Tx, names []*Planned)
 }
 
-// Steps are how an outcome is noted, in order: what was below a directory is gone before
-// that, and a directory is made before what is in it. The Rec of the names is as it was
-// before.
+// Steps are how an outcome is noted, in order: the entries below a directory are removed before
+// it, and a directory is made before its entries. The Rec of the names is as it was before.
 func (o Outcome) Steps() []Step {
 	n := sortNotes(o.Names)
 	byDepth := func(names []*Planned, depth func(*Planned) int) []*Planned {
@@ -73,15 +70,15 @@ func (o Outcome) each(note func(upload.Tx, *Planned)) func(upload.Tx, []*Planned
 	}
 }
 
-// notes are the names of a set, by how what it left under them is noted.
+// notes are the names of a set, by the way in which their outcome is noted.
 type notes struct {
 	gone []*Planned // files that were deleted
-	tree []*Planned // directories, and what has moved
-	// knot says that of these one name takes what another gives up, or becomes something
-	// else. As long as one transaction has not both ends of a move no one could say where
-	// it is.
+	tree []*Planned // directories, and moved files
+	// knot says that among these a name takes an inode that another gives up, or becomes another
+	// inode. As long as one transaction does not have both ends of a move, the inode would have no
+	// definite place.
 	knot bool
-	made []*Planned // files that were sent, whatever was there before
+	made []*Planned // files that were sent, whatever the name stood for before
 }
 
 func sortNotes(names []*Planned) (n notes) {
@@ -111,14 +108,14 @@ func sortNotes(names []*Planned) (n notes) {
 	return n
 }
 
-// noteGone notes that what was under a name is not there any more, if that is so.
+// noteGone notes that the remote's previous entry under a name is gone, if that is so.
 func (o Outcome) noteGone(tx upload.Tx, p *Planned) {
 	if rec := tx.Record(p.Link); rec.Remote != nil && (p.Ino == 0 || rec.Remote.Ino != p.Ino) {
 		o.Confirm(tx, p.Link, nil)
 	}
 }
 
-// noteMade notes what a set left under a name, if anything.
+// noteMade notes the entry that a set left under a name, if any.
 func (o Outcome) noteMade(tx upload.Tx, p *Planned) {
 	if p.Ino == 0 {
 		return

@@ -12,12 +12,11 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
-// Secrets are values that are not to get into a repository. They are kept in
-// memory only, and never printed: who is told of one is told its name. The zero
-// value is empty and ready; a nil one stays empty. All methods may be used at the
-// same time.
+// Secrets are values that must not get into a repository. They are kept in memory only, and never
+// printed: messages give a secret's name. The zero value is empty and ready; a nil one stays
+// empty. All methods may be called concurrently.
 type Secrets struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	names map[string]string
 	all   []needle.Needle
 	set   *needle.Set // of all; nil: there are none
@@ -26,12 +25,11 @@ type Secrets struct {
 	known    chan struct{} // closed when nothing is expected any more
 }
 
-// minSecret is how long a value is at least: shorter ones are in much that is no
-// secret.
+// minSecret is the least length of a value: shorter ones are in much content that is no secret.
 const minSecret = 8
 
-// Add has a value looked for from now on: as it is, as in JSON and in URLs, and
-// in base64 wherever it begins there, with no line break in it.
+// Add begins the search for a value: as it is, as in JSON and in URLs, and in base64 at any offset
+// in the encoded text, with no line break in it.
 func (s *Secrets) Add(name, value string) {
 	value = strings.TrimSpace(value)
 	if s == nil || len(value) < minSecret {
@@ -54,8 +52,8 @@ func (s *Secrets) Add(name, value string) {
 	s.set = needle.New(s.all...)
 }
 
-// Expect has commits wait for values that are on their way, until done is called:
-// once, also when they do not come.
+// Expect makes commits wait for values that are still to be added, until done is called: once,
+// even if they do not come.
 func (s *Secrets) Expect() (done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +88,7 @@ func (s *Secrets) Wait(ctx context.Context) error {
 	}
 }
 
-// needles is what is looked for now; nil: nothing.
+// needles are the texts that are searched for now; nil: none.
 func (s *Secrets) needles() *needle.Set {
 	if s == nil {
 		return nil
@@ -100,7 +98,7 @@ func (s *Secrets) needles() *needle.Set {
 	return s.set
 }
 
-// Holds reports whether a text holds a secret that is known.
+// Holds reports whether a text holds a known secret.
 func (s *Secrets) Holds(text string) bool {
 	known := s.needles()
 	if known == nil {
@@ -110,8 +108,8 @@ func (s *Secrets) Holds(text string) bool {
 	return found
 }
 
-// Search has content of a version searched for the secrets that are known, as it goes by.
-// Reading fails where one ends, and found is told.
+// Search searches content of a version for the known secrets, as it goes by. The read that
+// completes one fails, and found is told.
 func (s *Secrets) Search(r io.Reader, version uint64, found func(Finding)) io.Reader {
 	known := s.needles()
 	if known == nil {
@@ -139,21 +137,21 @@ func (r *searched) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Finding is a secret in content of a version, of those that were known.
+// Finding is a secret in content of a version, among those known at that time.
 type Finding struct {
 	version uint64
 	set     *needle.Set
 	Err     error
 }
 
-// Findings are what was found in content, by inode: it need not be read again to know it.
-// They have no lock of their own.
+// Findings are the secrets found in content, by inode: the content need not be read again. They
+// have no lock of their own.
 type Findings map[table.Ino]Finding
 
 // Clone is a copy, which a set is made with.
 func (f Findings) Clone() Findings { return maps.Clone(f) }
 
-// Keep forgets what a set that was made with a copy has found not to hold any more.
+// Keep forgets the findings that a set, made with the copy of, has found not to hold any more.
 func (f Findings) Keep(of Findings) {
 	maps.DeleteFunc(f, func(ino table.Ino, _ Finding) bool {
 		_, holds := of[ino]
@@ -161,8 +159,8 @@ func (f Findings) Keep(of Findings) {
 	})
 }
 
-// check gives what was found in content of a version, and forgets what was found in another,
-// or of other secrets.
+// check gives the finding about content of a version, and forgets one about another version, or
+// about other secrets.
 func (f Findings) check(ino table.Ino, version uint64, known *Secrets) error {
 	is, ok := f[ino]
 	if ok && is.version == version && is.set == known.needles() {

@@ -13,8 +13,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Send finds out about an open set first, then makes and sends one, for a request (nil: no
-// commit was asked for). It is called between Begin and End.
+// Send resolves an open set first, then makes and sends one, for a request (nil: no commit was
+// asked for). It is called between Begin and End.
 func (c *Committer) Send(ctx context.Context, r *Request, due uint64) (pending.Report, error) {
 	if err := c.resolveLast(ctx); err != nil {
 		return pending.Report{}, err
@@ -37,8 +37,8 @@ func (c *Committer) Send(ctx context.Context, r *Request, due uint64) (pending.R
 			return report, nil
 		}
 		report.Changes = len(s.Order)
-		// What the remote gets must be known here after a loss of power too, or it would
-		// look like another's change.
+		// A set that the remote gets must be known locally after a loss of power too, or it would
+		// look like another writer's change.
 		if err := c.o.Tree.Sync(); err != nil {
 			return report, err
 		}
@@ -57,14 +57,14 @@ func (c *Committer) Send(ctx context.Context, r *Request, due uint64) (pending.R
 	}
 }
 
-// resolveLast settles the set before.
+// resolveLast settles the previous set.
 func (c *Committer) resolveLast(ctx context.Context) error {
 	head := c.o.Head.Move()
 	defer head.Release()
 	return c.settle(ctx, head)
 }
 
-// commitOne sends a set and notes what it left.
+// commitOne sends a set and notes its outcome.
 func (c *Committer) commitOne(ctx context.Context, s *Set, u Unresolved, r *Request) (providers.Revision, bool, error) {
 	head := c.o.Head.Move()
 	defer head.Release()
@@ -106,7 +106,7 @@ func (c *Committer) changeSet(s *Set, u Unresolved, r *Request) providers.Change
 	return change
 }
 
-// bodies are what the content of sets is read by.
+// bodies are the dependencies for reading the content of sets.
 func (c *Committer) bodies() BodyOptions {
 	return BodyOptions{
 		Tree: c.o.Tree, IsOpen: c.o.Open.IsOpen, Guard: c.o.Guard, Moving: c.o.Monitor.Moving, Log: c.o.Log,
@@ -122,9 +122,9 @@ func (c *Committer) bodies() BodyOptions {
 	}
 }
 
-// hydrateRemoved brings content in whole that a program still reads although its file has
-// lost the name, before the remote loses it too. No name can be looked at before the outcome
-// of the set is known.
+// hydrateRemoved fetches the whole content of files that lost their name while a program still
+// reads them, before the remote loses it too. No name can be looked at before the outcome of the
+// set is known.
 func (c *Committer) hydrateRemoved(ctx context.Context, s *Set) error {
 	for _, p := range s.Order {
 		if !p.Last {
@@ -137,12 +137,12 @@ func (c *Committer) hydrateRemoved(ctx context.Context, s *Set) error {
 	return nil
 }
 
-// outdated reports whether a pull came between the making of a set and its sending: one that
-// ended has settled it, and after one that did not, or a crash, the table must first say what
-// the head has.
+// outdated reports whether a pull came between the making of a set and its sending: one that ended
+// has resolved the set, and after one that did not, or a crash, the table must first be brought up
+// to date with the head.
 func (c *Committer) outdated(ctx context.Context, head revision.Moving, s *Set, op string) (stale bool, err error) {
 	v := c.o.Tree.Lock()
-	first := v.Record(s.Order[0].Link).Attempt // settling a set takes the attempts of all its names away
+	first := v.Record(s.Order[0].Link).Attempt // resolving a set ends all its attempts
 	c.o.Tree.Unlock()
 	switch is, err := c.o.Revisions.IsSynced(ctx, head.Held); {
 	case err != nil:
@@ -153,8 +153,8 @@ func (c *Committer) outdated(ctx context.Context, head revision.Moving, s *Set, 
 	return true, c.settle(ctx, head)
 }
 
-// refused decides what to do about a set that was not taken: the name that is in the way is
-// looked at, or held back. nil: try again with what is left.
+// refused decides what to do about a set that was not taken: the name that caused it is looked at,
+// or held back. nil: try again with the rest.
 func (c *Committer) refused(ctx context.Context, s *Set, cause error) error {
 	var body *BodyError
 	if errors.As(cause, &body) {
@@ -189,9 +189,9 @@ func (c *Committer) refused(ctx context.Context, s *Set, cause error) error {
 	return nil
 }
 
-// refusedName looks at a name that is in the way of a set. An error says why it is held back.
+// refusedName looks at a name for which a set was refused. An error says why it is held back.
 func (c *Committer) refusedName(ctx context.Context, s *Set, p *Planned, cause error) error {
-	lost := upload.IsLost(cause) // another change was there first
+	lost := upload.IsLost(cause) // another change came first
 	switch {
 	case errors.Is(cause, providers.ErrTooLarge) && p.Index >= 0 && s.Changes[p.Index].Body.Size > c.o.Guard.MaxFile:
 		return c.o.Guard.TooLarge(s.Changes[p.Index].Body.Size) // until it has changed
@@ -204,7 +204,7 @@ func (c *Committer) refusedName(ctx context.Context, s *Set, p *Planned, cause e
 		return cause
 	}
 	if p.Index >= 0 && !s.Changes[p.Index].From.IsRoot() {
-		// What was to be taken from one of its places may be gone.
+		// The remote entry that the content was to be taken from may be gone.
 		for _, l := range c.remoteLinks(p.Ino) {
 			if err := c.o.Names.PreconditionFailed(ctx, l, cause); err != nil {
 				return err
@@ -214,7 +214,7 @@ func (c *Committer) refusedName(ctx context.Context, s *Set, p *Planned, cause e
 	return c.o.Names.PreconditionFailed(ctx, p.Link, cause)
 }
 
-// remoteLinks are the names that the remote has of an inode at the moment.
+// remoteLinks are the remote's names of an inode at the moment.
 func (c *Committer) remoteLinks(ino table.Ino) (all []table.Link) {
 	v := c.o.Tree.Lock()
 	defer c.o.Tree.Unlock()
@@ -237,7 +237,7 @@ func culprit(err error) string {
 	return at.Locator.String()
 }
 
-// leftOut lists what a set has to leave out, as far as it is not settled by now.
+// leftOut lists the names that a set has to leave out, as far as they still differ.
 func (c *Committer) leftOut(s *Set) (r pending.Report) {
 	look := func(names []table.Link) {
 		v := c.o.Tree.Lock()

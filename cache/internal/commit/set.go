@@ -17,50 +17,48 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// A Set is all that differs as one change of the remote: how the tree that it
-// has becomes the tree that is here. Both trees are in the table, over one set
-// of inodes, so a rename of a directory is two entries of the set however much
-// is below. What cannot be sent now (held back, being written) keeps its place
-// in the tree of the remote, and what depends on that stays out too.
+// A Set is all differing names as one change of the remote, from the tree that the remote has to
+// the local tree. Both trees are in the table, over one set of inodes, so a rename of a directory
+// is two entries of the set however much is below. A name that cannot be sent now (held back,
+// being written) keeps its place in the tree of the remote, and its dependents stay out too.
 //
-// A set is made of the volume as it was at one moment, which takes as long
-// as there are names in it, and no lock. What is changed meanwhile is left to the
-// next set, as what is changed while it is sent.
+// A set is made of the volume as it was at one moment. That takes time in proportion to its names,
+// and no lock. Later changes are left to the next set, as are changes made while the set is sent.
 type Set struct {
-	Order []*Planned // what goes, in the order in which it began to differ
+	Order []*Planned // the names that go, in the order in which they began to differ
 
-	Until    uint64                  // records from here on tell of what came later
-	Stopped  []Stopped               // what the guard keeps out
-	Left     []table.Link            // what was due and is not in it
-	Stays    map[table.Link]struct{} // what is ignored, or no longer, and not marked so yet
+	Until    uint64                  // history records from this id on are later than the set
+	Stopped  []Stopped               // names that the guard keeps out
+	Left     []table.Link            // names that were due and are not in the set
+	Stays    map[table.Link]struct{} // names that are ignored, or no longer, and not marked so yet
 	Carriers rules.Carriers          // directories that go although they are ignored
-	Astray   []table.Link            // what the remote cannot have where it is said to
-	Unsure   bool                    // rules that count were not learned: it is to be collected anew
-	Bring    []table.Link            // content that is to stay here has to come first
+	Astray   []table.Link            // names that the remote cannot have where the table says
+	Unsure   bool                    // rules that apply are unknown: it is to be collected anew
+	Bring    []table.Link            // names that are to stay local, once their content is fetched
 
 	Changes []providers.Change
 	Bodies  []*Planned // whose content goes with changes of the same index; nil: none
 
 	content *Bodies // of the last attempt to send it; nil: there was none
 
-	was   *Moment                 // that it is made of; nil: it is made
+	was   *Moment                 // that it is made of; nil: it is complete
 	names map[table.Link]*Planned // of Order
-	after map[table.Ino]spot      // where directories are when the set is done
+	after map[table.Ino]spot      // the places of directories when the set is done
 }
 
 // A Moment is a working copy as it was when a set is made of it.
 type Moment struct {
 	*tree.View
-	At           *tree.Snapshot // whose View that is, of a set that is to be sent
+	At           *tree.Snapshot // the snapshot that View reads, of a set that is to be sent
 	Capabilities providers.Capabilities
-	Planner      *upload.Planner // to which nothing is under way
-	Next         uint64          // records from here on tell of what came later
+	Planner      *upload.Planner // one for which no operation is under way
+	Next         uint64          // history records from this id on are later
 
 	IsWriting func(rec table.Name) bool // content is left alone because a program was writing it
 	Loose     map[table.Ino]struct{}    // content that goes as it is when it is read
 	Held      map[table.Link]struct{}   // names that were under way, resting or held back
-	Because   map[table.Link]struct{}   // names that are due although they differ only since
-	Cleared   uint64                    // deletions up to this place in the order were confirmed
+	Because   map[table.Link]struct{}   // names that are due although they began to differ later
+	Cleared   uint64                    // deletions up to this seq were confirmed
 
 	Rules  Rules // nil: nothing is ignored
 	Guard  *Guard
@@ -72,34 +70,34 @@ type Moment struct {
 
 // Rules say which names stay on this machine.
 type Rules interface {
-	// Carriers are the directories that go although they are ignored, and the names that
-	// stay local by now.
+	// Carriers are the directories that go although they are ignored, and the names that stay
+	// local by now.
 	Carriers() (rules.Carriers, []table.Link)
-	// Sorted reports whether a name stays; ok is false when nothing can be said yet.
+	// Sorted reports whether a name stays; ok is false when that is not known yet.
 	Sorted(l table.Link, rec table.Name, n *table.Inode, c rules.Carriers) (stays, ok bool)
-	// IsLearned reports whether all rules are known that say something of a name.
+	// IsLearned reports whether all rules are known that apply to a name.
 	IsLearned(l table.Link, n *table.Inode) bool
 }
 
-// Planned is what a set does with one name. What is in its JSON is kept until the outcome
-// is known.
+// Planned is the plan of a set for one name. The fields in its JSON are kept until the outcome is
+// known.
 type Planned struct {
 	Link    table.Link
-	Ino     table.Ino      `json:",omitempty"` // what the backend has there then; 0: nothing
+	Ino     table.Ino      `json:",omitempty"` // of the remote's entry afterwards; 0: no entry
 	Kind    providers.Kind `json:",omitempty"`
 	Gen     uint64         `json:",omitempty"`
 	AttrGen uint64         `json:",omitempty"`
-	Index   int            // of the change that leaves it; -1: none does
+	Index   int            // of the change that makes the entry; -1: none does
 	Before  string         // its place in the tree before
 	After   string
 
-	Rec      table.Name        `json:"-"` // as it was collected, like what follows; of a set of another run, as it was before it is noted
+	Rec      table.Name        `json:"-"` // like the fields below as collected; of an earlier run's set, before the outcome is noted
 	Inode    *table.Inode      `json:"-"` // of Ino, until the set is made; nil: none
 	BeforeAt providers.Locator `json:"-"`
 	Last     bool              `json:"-"` // the set removes the last remote copy of content that no local name has
 	Size     int64             `json:"-"` // of the content
-	Writing  bool              `json:"-"` // somebody had said that he might change it
-	Loose    bool              `json:"-"` // it is taken as it is when it is read
+	Writing  bool              `json:"-"` // a dirty intent was recorded
+	Loose    bool              `json:"-"` // the content is taken in the state in which it is read
 }
 
 // Stopped is a name that a set leaves out, and why.
@@ -108,8 +106,8 @@ type Stopped struct {
 	Err  error
 }
 
-// Collect makes a set of the names that differ up to a place in the order, and of those
-// behind it that they depend on. Made lets go of the moment.
+// Collect makes a set of the names that differ up to a place in the order, and of later names that
+// they depend on. Made lets go of the moment.
 func Collect(ctx context.Context, was *Moment, due uint64) (*Set, error) {
 	s := &Set{was: was, names: map[table.Link]*Planned{}, Stays: map[table.Link]struct{}{}, Until: was.Next}
 	s.carry()
@@ -134,7 +132,7 @@ func Collect(ctx context.Context, was *Moment, due uint64) (*Set, error) {
 	return s, errors.Join(ctx.Err(), was.Err())
 }
 
-// Without takes names out of the set that are no more, with what depends on them.
+// Without takes names out of the set that do not exist any more, with their dependents.
 func (s *Set) Without(gone []table.Link) {
 	for _, l := range gone {
 		delete(s.names, l)
@@ -144,7 +142,7 @@ func (s *Set) Without(gone []table.Link) {
 	s.addAll()
 }
 
-// Made lets go of what the set was made of.
+// Made lets go of the moment that the set was made of.
 func (s *Set) Made() {
 	s.was, s.after = nil, nil
 	for _, p := range s.Order {
@@ -152,7 +150,7 @@ func (s *Set) Made() {
 	}
 }
 
-// leave lists what was due and is not in the set.
+// leave lists the names that were due and are not in the set.
 func (s *Set) leave(due uint64) {
 	s.was.Dirty(0, func(seq uint64, l table.Link) bool {
 		if seq <= due && s.names[l] == nil {
@@ -173,8 +171,8 @@ func (s *Set) take(l table.Link) {
 	}
 }
 
-// ignores reports whether a name stays out because it is ignored, or because
-// no one knows yet.
+// ignores reports whether a name stays out because it is ignored, or because that is not known
+// yet.
 func (s *Set) ignores(l table.Link) bool {
 	v, rec := s.was, s.was.Record(l)
 	if v.Rules == nil || rec.Remote != nil || rec.Ino == 0 || s.was.IsWriting(rec) {
@@ -194,16 +192,15 @@ func (s *Set) ignores(l table.Link) bool {
 	return stays || !ok
 }
 
-// complete takes in what those in the set depend on, although it began to differ
-// later: a pull may have set back a directory whose place something else took
-// long ago.
+// complete adds the names that those in the set depend on, although they began to differ later: a
+// pull may have set back a directory whose place another took long ago.
 func (s *Set) complete() {
 	asked := map[table.Link]bool{}
 	for from := 0; from < len(s.Order); {
 		s.after = newAfter()
 		from = len(s.Order)
 		for _, p := range s.Order[:from] {
-			for _, l := range slices.Collect(s.lacks(p)) { // taking changes what is lacking
+			for _, l := range slices.Collect(s.lacks(p)) { // take changes the result of lacks
 				if s.names[l] == nil && !asked[l] && s.was.Record(l).Seq != 0 {
 					s.take(l)
 				}
@@ -214,7 +211,7 @@ func (s *Set) complete() {
 	slices.SortFunc(s.Order, func(a, b *Planned) int { return cmp.Compare(a.Rec.Seq, b.Rec.Seq) })
 }
 
-// planned is what is to become of a name; nil when it is to stay out.
+// planned is the plan for a name; nil when it is to stay out.
 func (s *Set) planned(l table.Link) *Planned {
 	v := s.was
 	rec := v.Record(l)
@@ -250,7 +247,7 @@ func (s *Set) planned(l table.Link) *Planned {
 	return p
 }
 
-// close leaves out what depends on something that is left out.
+// close removes names whose dependencies are left out.
 func (s *Set) close() {
 	for {
 		s.after = newAfter()
@@ -270,7 +267,7 @@ func (s *Set) close() {
 	}
 }
 
-// whole reports whether all that a name depends on is in the set.
+// whole reports whether all names that a name depends on are in the set.
 func (s *Set) whole(p *Planned) bool {
 	at, _ := s.at(p.Link)
 	p.After = at.String()
@@ -280,10 +277,10 @@ func (s *Set) whole(p *Planned) bool {
 	return true
 }
 
-// lacks are the names that one depends on, and that are not in the set as they
-// would have to be: that of its directory; the old one of a directory that goes
-// to another name, for one directory cannot be at two places; the one that takes
-// what the remote has in its place; and all in a directory that is to go.
+// lacks are the names that one depends on, and that are not in the set as required: that of its
+// directory; the old one of a directory that goes to another name, for one directory cannot be at
+// two places; the one that takes the inode that the remote has in its place; and all in a
+// directory that is to go.
 func (s *Set) lacks(p *Planned) iter.Seq[table.Link] {
 	return func(yield func(table.Link) bool) {
 		if _, ok := s.at(p.Link); p.Ino != 0 && !ok && !yield(s.way(p.Link.Dir)) {
@@ -305,8 +302,8 @@ func (s *Set) lacks(p *Planned) iter.Seq[table.Link] {
 	}
 }
 
-// carry finds the carriers of a set. Those that stay here for rules that were looked
-// at before the move are sorted again, and the set is made anew.
+// carry finds the carriers of a set. If some stay local by rules that were applied before the
+// move, they are sorted again, and the set is made anew.
 func (s *Set) carry() {
 	v := s.was
 	if v.Rules == nil {
@@ -323,7 +320,7 @@ func (s *Set) carry() {
 	}
 }
 
-// About finds the names that an error is about.
+// About finds the names that an error refers to.
 func (s *Set) About(err error) (names []*Planned) {
 	var at *providers.Error
 	if !errors.As(err, &at) || at.Locator.IsRoot() {

@@ -13,10 +13,10 @@ type spot struct {
 	ok bool
 }
 
-// newAfter knows where the root is.
+// newAfter knows the place of the root only.
 func newAfter() map[table.Ino]spot { return map[table.Ino]spot{table.Root: {ok: true}} }
 
-// way is the name of a directory, for one that is nowhere in the tree after.
+// way is the name of a directory, for one without a place in the tree after the set.
 func (s *Set) way(dir table.Ino) (l table.Link) {
 	if n := s.was.Inode(dir); n != nil && len(n.Links) > 0 {
 		return n.Links[0]
@@ -24,8 +24,8 @@ func (s *Set) way(dir table.Ino) (l table.Link) {
 	return l
 }
 
-// rescued finds the name that takes what the remote has under p, if the set leaves
-// that no other place there.
+// rescued finds the name that takes the inode which the remote has under p, if the set leaves that
+// inode no other place at the remote.
 func (s *Set) rescued(p *Planned) (to table.Link, moves bool) {
 	n := s.was.Inode(p.Rec.Remote.Ino)
 	if n == nil || s.staysElse(p, n) {
@@ -40,8 +40,8 @@ func (s *Set) rescued(p *Planned) (to table.Link, moves bool) {
 	return to, false
 }
 
-// staysElse reports whether the set leaves what the remote has under p under another
-// name too, as new: of several names that it has there, one set may take all.
+// staysElse reports whether the set leaves the remote's inode of p under another name too, with no
+// older content: if the remote has several names of it, one set may take all.
 func (s *Set) staysElse(p *Planned, n *table.Inode) bool {
 	return slices.ContainsFunc(n.RemoteLinks, func(l table.Link) bool {
 		other, taken := s.was.Record(l).Remote, s.names[l]
@@ -60,7 +60,7 @@ func (s *Set) keeps(dir table.Ino) iter.Seq[table.Link] {
 	}
 }
 
-// at is where a name is in the tree after.
+// at is the place of a name in the tree after the set.
 func (s *Set) at(l table.Link) (providers.Locator, bool) {
 	dir := s.dirAt(l.Dir)
 	if !dir.ok {
@@ -70,7 +70,7 @@ func (s *Set) at(l table.Link) (providers.Locator, bool) {
 	return at, err == nil
 }
 
-// dirAt is where a directory is in the tree after.
+// dirAt is the place of a directory in the tree after the set.
 func (s *Set) dirAt(dir table.Ino) spot {
 	if p, known := s.after[dir]; known {
 		return p

@@ -10,31 +10,31 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/upload"
 )
 
-// keys of what the table has of a set whose outcome is open.
+// Keys of the table for a set whose outcome is open.
 const (
 	keySet   = "engine/set"     // the operation
 	keyNames = "engine/set/"    // the names, in pieces
-	keyCount = "engine/counted" // it is counted as a commit to push
+	keyCount = "engine/counted" // the set is counted as a commit to push
 )
 
-// Unresolved is a set whose outcome is open: what is to be noted if it was committed. It is
-// in the table before the set is sent, so that whoever comes after a kill knows what to ask
-// about, and until what it left is noted. There may be very many names in it, so all that is
-// said of them is said in pieces, each in a transaction of its own between which others have
-// their turn:
+// Unresolved is a set whose outcome is open: the changes to note if it was committed. It is in the
+// table before the set is sent, so that after a kill the next run knows which operation to ask
+// about, and stays until its result is noted. There may be very many names in it, so the table is
+// changed in pieces, each in a transaction of its own, and other requests have their turn in
+// between:
 //
-//   - first the record of the set, with its operation. Each piece then puts some of the
-//     names beside it, and the attempts of these. After a kill in between the operation was
-//     never sent, and what there is of it is dropped;
-//   - what it left, name by name. After a kill in between the record is there still: the
-//     remote is asked once more, and all is noted again, which changes nothing of what was;
-//   - at the end, with all that holds for the set as a whole, the record goes.
+//   - first the record of the set, with its operation. Each piece then puts some of the names
+//     beside it, and the attempts of these. After a kill in between the operation was never sent,
+//     and its traces are dropped;
+//   - the result, name by name. After a kill in between the record is still there: the remote is
+//     asked once more, and all is noted again, which changes nothing that was noted;
+//   - at the end, with all facts about the set as a whole, the record goes.
 type Unresolved struct {
 	Op    string
-	Names []*Planned `json:",omitempty"` // in the record itself only as versions before wrote it
-	Until uint64     `json:",omitempty"` // records of them before it tell of what is in the set
+	Names []*Planned `json:",omitempty"` // in the record itself only as earlier versions wrote it
+	Until uint64     `json:",omitempty"` // history records of the names before it are of the set
 
-	made bool // in this run: Planned.Rec is
+	made bool // in this run: Planned.Rec is valid
 }
 
 // Unresolved is the set as one that an operation is about to send.
@@ -43,12 +43,11 @@ func (s *Set) Unresolved(op string) Unresolved { return Unresolved{op, s.Order, 
 // IsUnresolved reports whether there is a set whose outcome is open.
 func IsUnresolved(v *tree.View) bool { return v.Get(keySet) != nil }
 
-// IsMade reports whether the set was made in this run: else the Rec of its names is to be
-// looked at.
+// IsMade reports whether the set was made in this run: else the Rec of its names has to be read.
 func (u Unresolved) IsMade() bool { return u.made }
 
-// IsRecorded reports whether the table has the record of this set; of none (the zero value)
-// it is when there is no other.
+// IsRecorded reports whether the table has the record of this set; for the zero value, whether it
+// has none.
 func (u Unresolved) IsRecorded(v *tree.View) bool {
 	data := v.Get(keySet)
 	if data == nil || u.Op == "" {
@@ -80,8 +79,8 @@ func NewPiece(i int, names []*Planned) (Piece, error) {
 
 func pieceKey(i int) string { return fmt.Sprintf("%s%08x", keyNames, i) }
 
-// Add puts some of the names into the table, and says of each that the set is an attempt
-// at it: what the remote shows of it is not news.
+// Add puts some of the names into the table, and marks the set as an attempt at each: the remote's
+// state of it is not news then.
 func (u Unresolved) Add(tx upload.Tx, p Piece) {
 	tx.Set(pieceKey(p.i), p.data)
 	for _, name := range p.names {
@@ -89,15 +88,15 @@ func (u Unresolved) Add(tx upload.Tx, p Piece) {
 	}
 }
 
-// EndAttempt ends that of a name.
+// EndAttempt ends the set's attempt at a name.
 func (u Unresolved) EndAttempt(tx upload.Tx, l table.Link) {
 	if a := tx.Record(l).Attempt; a != nil && a.Op == u.Op {
 		tx.SetAttempt(l, nil)
 	}
 }
 
-// CountOnce reports whether the set that has a record is to be counted as a commit to push:
-// once, also when what it left is noted again after a kill.
+// CountOnce reports whether the set that has a record is to be counted as a commit to push: once,
+// even when its result is noted again after a kill.
 func CountOnce(tx upload.Tx) bool {
 	if tx.Get(keyCount) != nil {
 		return false
@@ -106,7 +105,7 @@ func CountOnce(tx upload.Tx) bool {
 	return true
 }
 
-// Forget takes the record of a set away, and the names beside it.
+// Forget removes the record of a set, and the names beside it.
 func Forget(tx upload.Tx) {
 	tx.Set(keySet, nil)
 	tx.Set(keyCount, nil)
@@ -116,8 +115,8 @@ func Forget(tx upload.Tx) {
 	})
 }
 
-// ReadUnresolved reads the set whose outcome is open, by one call of get for each piece; ok
-// is false when there is none. An error says what of it is damaged: all else was read.
+// ReadUnresolved reads the set whose outcome is open, by one call of get for each piece; ok is
+// false when there is none. An error says which part of it is damaged: all else was read.
 func ReadUnresolved(get func(key string) []byte) (u Unresolved, ok bool, err error) {
 	data := get(keySet)
 	if data == nil {
