@@ -6,25 +6,25 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// Backlog is the commits that a remote with another behind it has and that one has not: what
-// the table says of them (Unpushed), and which of them a push under way can have sent. What
-// takes a transaction is called in it; the lock of the tree guards all fields.
+// Backlog is the commits of a clone that its remote lacks: the table's record of them (Unpushed),
+// and which of them a push under way can have sent. Methods with a transaction are called in it;
+// the lock of the tree guards all fields.
 type Backlog struct {
 	o BacklogOptions
 
 	commits uint64 // to push, that were noted in this run
 	lines   uint64 // how often the head left the line of commits that it was on
-	pushed  uint64 // commits that there were when the latest push began that has succeeded
+	pushed  uint64 // value of commits when the latest push began that has succeeded
 }
 
-// BacklogOptions are what a Backlog needs of those who use it.
+// BacklogOptions are the dependencies of a Backlog.
 type BacklogOptions struct {
-	CanPush bool   // else the remote has all that it was given
+	CanPush bool   // else no commit waits for a push
 	Empty   func() // is told that no push is owed any more
 	Now     func() time.Time
 }
 
-// NewBacklog makes one that has seen no commit.
+// NewBacklog makes a Backlog that has seen no commit.
 func NewBacklog(o BacklogOptions) *Backlog { return &Backlog{o: o} }
 
 func (b *Backlog) set(tx *tree.Tx, u *Unpushed) error {
@@ -43,7 +43,7 @@ func (b *Backlog) Add(tx *tree.Tx, n int) error {
 	return b.set(tx, UnpushedOf(tx).Committed(n, b.o.Now()))
 }
 
-// Found notes that there are so many commits to push, whoever has made them.
+// Found notes that there are n commits to push, whether or not this working copy made them.
 func (b *Backlog) Found(tx *tree.Tx, n int) error {
 	if u := UnpushedOf(tx); u != nil {
 		n -= u.Commits
@@ -54,8 +54,8 @@ func (b *Backlog) Found(tx *tree.Tx, n int) error {
 	return b.Add(tx, n)
 }
 
-// Remade notes that commits were made anew, or are about to be: a push that is under way
-// sends what they were before.
+// Remade notes that commits were made anew, or are about to be: a push that is under way sends the
+// old ones.
 func (b *Backlog) Remade(tx *tree.Tx) error {
 	b.lines++
 	if UnpushedOf(tx) != nil {
@@ -64,7 +64,7 @@ func (b *Backlog) Remade(tx *tree.Tx) error {
 	return b.set(tx, &Unpushed{Since: b.o.Now()})
 }
 
-// TookBack notes that no commits of ours are left, though a push may be owed.
+// TookBack notes that no commits are left to push, though a push may be owed.
 func (b *Backlog) TookBack(tx *tree.Tx) error {
 	u := UnpushedOf(tx)
 	if u == nil {
@@ -74,8 +74,8 @@ func (b *Backlog) TookBack(tx *tree.Tx) error {
 	return b.set(tx, u)
 }
 
-// Left notes that the head went to another branch, of which so many commits are to be
-// pushed: what a push under way sends is of the branch before.
+// Left notes that the head went to another branch, of which so many commits are to be pushed: a
+// push under way sends the branch before.
 func (b *Backlog) Left(tx *tree.Tx, commits int) error {
 	b.lines++
 	err := b.set(tx, nil)
@@ -85,8 +85,8 @@ func (b *Backlog) Left(tx *tree.Tx, commits int) error {
 	return err
 }
 
-// Owe notes that a push was begun, or why it failed: whoever comes after a kill knows that
-// one is owed.
+// Owe notes that a push was begun, or why it failed: after a kill the next run knows that one is
+// owed.
 func (b *Backlog) Owe(tx *tree.Tx, cause error) error {
 	u := UnpushedOf(tx)
 	if u == nil || !u.Owe(cause, b.o.Now()) {
@@ -95,8 +95,8 @@ func (b *Backlog) Owe(tx *tree.Tx, cause error) error {
 	return b.set(tx, u)
 }
 
-// PushBegun is what a push can have sent at most: a commit that is noted while it is under
-// way may have come too late for it, and so may another line of commits.
+// PushBegun is the most that a push can have sent: a commit that is noted while it is under way
+// may have come too late for it, and so may another line of commits.
 type PushBegun struct {
 	at             time.Time
 	commits, lines uint64
@@ -107,9 +107,9 @@ func (b *Backlog) Begin(*tree.View) PushBegun {
 	return PushBegun{at: b.o.Now(), commits: b.commits, lines: b.lines}
 }
 
-// Pushed notes that the remote has what was committed when a push began. Commits noted since
-// then stay unpushed, and so does all that is noted of another line. Of two pushes that
-// overlap, the one that began later knows more, whichever ends first.
+// Pushed notes that the remote has the commits that existed when a push began. Commits noted since
+// then stay unpushed, and so do all those of another line. Of two pushes that overlap, the one
+// that began later knows more, whichever ends first.
 func (b *Backlog) Pushed(tx *tree.Tx, begun PushBegun) error {
 	if b.lines != begun.lines || begun.commits < b.pushed {
 		return nil

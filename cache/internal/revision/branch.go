@@ -9,32 +9,31 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// BranchOptions: the zero value begins anew where the tracked branch is, if
-// nothing is lost from sight by that.
+// BranchOptions: the zero value begins the branch anew at the tracked branch, if no work is lost
+// from sight by that.
 type BranchOptions struct {
 	// GoOn begins the branch where the working copy is.
 	GoOn bool
-	// Leave begins anew also when commits are not pushed: they stay on the branch
-	// that they are on.
+	// Leave begins anew even when commits are not pushed: they stay on their branch.
 	Leave bool
-	// Stay does nothing where else the branch would go on from what is not
-	// committed or not pushed.
+	// Stay does nothing where otherwise the branch would go on from uncommitted or unpushed
+	// changes.
 	Stay bool
 }
 
 // BranchReport says what Branch did.
 type BranchReport struct {
-	Moved    bool               // another branch than before
-	WentOn   string             // why it began where the working copy was, or with Stay did not, unless that was asked for
+	Moved    bool               // it is another branch than before
+	WentOn   string             // why it began at the working copy's place, or with Stay did not; "" with GoOn
 	Revision providers.Revision // where the branch begins
-	Pull     PullReport         // what changed by that
+	Pull     PullReport         // the changes by that
 }
 
-// Branch has commits go to a branch from now on, "" for the tracked one, where the remote is
-// a Store and a providers.Brancher; elsewhere, and on that branch already, it does nothing. A
-// working copy with changes that are not committed, or commits that are not
-// pushed, goes on from where it is: the branch then has these too. When the
-// remote does not answer, the branch begins where the tracked one was last.
+// Branch makes commits go to a branch from now on, "" for the tracked one, where the remote is a
+// Store and a providers.Brancher; elsewhere, and on that branch already, it does nothing. A
+// working copy with uncommitted changes or unpushed commits goes on from where it is: the branch
+// then has these too. When the remote does not answer, the branch begins at the last known place
+// of the tracked one.
 func (f *Follower) Branch(w Waiting, name string, o BranchOptions) (r BranchReport, err error) {
 	b, can := providers.As[providers.Brancher](f.o.Provider)
 	if !can || !f.isStore {
@@ -75,7 +74,7 @@ func (f *Follower) Branch(w Waiting, name string, o BranchOptions) (r BranchRepo
 	return r, err
 }
 
-// unfinished says what keeps a branch from beginning anew.
+// unfinished says why a branch cannot begin anew.
 func (f *Follower) unfinished(o BranchOptions) string {
 	v := f.o.Tree.Lock()
 	defer f.o.Tree.Unlock()
@@ -88,11 +87,11 @@ func (f *Follower) unfinished(o BranchOptions) string {
 	return ""
 }
 
-// askTime is how long a remote may take before a branch begins where the tracked
-// one was last.
+// askTime is how long a remote may take before a branch begins at the last known place of the
+// tracked one.
 const askTime = 20 * time.Second
 
-// begin asks where a branch begins, of the remote if that answers.
+// begin gives the revision where a branch begins, from the remote if that answers.
 func begin(ctx context.Context, b providers.Brancher, name string) (providers.Revision, error) {
 	asking, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -103,7 +102,7 @@ func begin(ctx context.Context, b providers.Brancher, name string) (providers.Re
 	return to, err
 }
 
-// began notes where the working copy is after a branch was begun.
+// began notes the place of the working copy after a branch was begun.
 func (f *Follower) began(ctx context.Context, b providers.Brancher, at providers.Revision) error {
 	all, err := b.Branches(ctx)
 	if err != nil {
@@ -118,7 +117,7 @@ func (f *Follower) began(ctx context.Context, b providers.Brancher, at providers
 	})
 }
 
-// starting goes to a branch in place of another revision.
+// starting is an adopter that goes to a branch in place of another revision.
 type starting struct {
 	b    providers.Brancher
 	name string

@@ -17,53 +17,53 @@ import (
 // Waiting is a context that ends when nothing has moved for too long.
 type Waiting interface {
 	context.Context
-	Moved() // says that something has
+	Moved() // says that something has moved
 }
 
 // Host is the working copy whose head moves.
 type Host interface {
 	// Update runs do as one change of the tree.
 	Update(do func(*tree.Tx) error) error
-	// Patiently runs do with a context that ends with ctx, and when nothing has moved for
-	// too long: then the error is of kind providers.ErrUnavailable, and says so.
+	// Patiently runs do with a context that ends with ctx, and when nothing has moved for too
+	// long: then the error is of kind providers.ErrUnavailable, and says so.
 	Patiently(ctx context.Context, do func(Waiting) error) error
 	// Retry runs do until it succeeds or fails for good.
 	Retry(ctx context.Context, do func(ctx context.Context) error) error
-	// Resolve finds out what became of a change set whose answer was lost: what it did is
-	// in the head, or never will be.
+	// Resolve finds out whether a change set whose answer was lost took effect: afterwards its
+	// changes are in the head, or never will be.
 	Resolve(ctx context.Context, head Moving) error
 }
 
-// Names are what a working copy has of the remote's names.
+// Names are a working copy's records of the remote's names.
 type Names interface {
-	// Compare finds out how what a provider shows differs from the names that are known:
-	// where two revisions differ, of which the table has the first. CompareAll looks at all
-	// that are known. The provider is asked again until End.
+	// Compare finds the differences between the entries that a provider shows and the known names,
+	// at the places where two revisions differ, of which the table has the first. CompareAll looks
+	// at all known names. The provider is asked again until End.
 	Compare(w Waiting, p providers.Provider, diffs []providers.Difference) (Comparison, error)
 	CompareAll(w Waiting, p providers.Provider) (Comparison, error)
-	// List has the names in a directory known, and Fetch the content of a file or link.
+	// List loads the names in a directory, and Fetch the content of a file or link.
 	List(w Waiting, head Held, dir table.Ino) error
 	Fetch(w Waiting, ino table.Ino, kind providers.Kind) error
-	// Passed says that the names are those of another branch now, whatever a pull was halted
-	// for before: called in the transaction that notes it.
+	// Passed says that the names are those of another branch now, which ends any halt of a pull:
+	// it is called in the transaction that notes the branch.
 	Passed(tx *tree.Tx)
 }
 
-// A Comparison is what differs, to be applied to a working copy.
+// A Comparison is a set of differences to be applied to a working copy.
 type Comparison interface {
 	// Check fails if Apply would, because it deletes too much.
 	Check(head Held, d Deletions) error
-	// Apply has programs see it, all at once. If nothing is left out, the table has a
-	// revision then.
+	// Apply shows them to programs, all at once. If nothing is left out, the table has a revision
+	// then.
 	Apply(head Held, r providers.Revision, d Deletions) (PullReport, error)
 	End()
 }
 
-// Deletions says what becomes of what a comparison deletes.
+// Deletions says where entries go that a comparison deletes.
 type Deletions int
 
-// Where it is gone, so much that it looks like an accident halts the pull. Kept, it stays on
-// the branch that it was on: as much as there is may go.
+// With Gone they are lost, and so many deletions that they look like an accident halt the pull.
+// With Kept they stay on the branch that they were on, and any number may go.
 const (
 	Gone Deletions = iota
 	Kept
@@ -75,13 +75,12 @@ type PullReport struct {
 	Changed   int                // names that lead to something new
 	Deleted   int                // names that are gone
 	Conflicts []string           // paths that were changed locally and on the remote
-	Skipped   string             // why nothing was done; "": it was
-	// TakenBack says that commits that were not pushed are changes again, on top
-	// of what came.
+	Skipped   string             // why nothing was done; "": something was
+	// TakenBack says that unpushed commits are changes again, on top of the pulled revision.
 	TakenBack bool
 }
 
-// Add takes in what the next pull did.
+// Add adds the report of the next pull.
 func (r *PullReport) Add(next PullReport) {
 	next.Changed += r.Changed
 	next.Deleted += r.Deleted
@@ -90,25 +89,25 @@ func (r *PullReport) Add(next PullReport) {
 	*r = next
 }
 
-// Options are what follows a head, moves it and pushes it needs of those who use it.
+// Options are the dependencies of a Follower and its Pusher.
 type Options struct {
 	Provider   providers.Provider
 	Tree       *tree.Tree
 	Head       HeadLock
 	Shown      Rules // which names of a revision the table has
 	Attributes attrs.Mapping
-	// MergeCommits keeps commits that were not pushed beside those of others, as a parent of
-	// the next one; else they are made anew on top of theirs.
+	// MergeCommits keeps unpushed commits beside those of others, as a parent of the next one;
+	// else they are made anew on top of theirs.
 	MergeCommits bool
-	Combine      providers.Combine // texts that both have changed, when commits are made anew
+	Combine      providers.Combine // texts that both sides changed, when commits are made anew
 	Chores       *chores.Record
 	Host         Host
 	Names        Names
 	Now          func() time.Time
 }
 
-// Follower keeps the table in step with the head. Of a store that keeps no revisions it
-// always is.
+// Follower keeps the table in step with the head. For a store that keeps no revisions it always
+// is.
 type Follower struct {
 	o       Options
 	store   Store
@@ -119,21 +118,21 @@ type Follower struct {
 // IsStore reports whether the remote keeps whole revisions.
 func (f *Follower) IsStore() bool { return f.isStore }
 
-// NewFollower makes one. What it takes back stays in the backlog.
+// NewFollower makes a Follower. Commits that it takes back stay in the backlog.
 func NewFollower(o Options, b *Backlog) *Follower {
 	f := &Follower{o: o, backlog: b}
 	f.store, f.isStore = StoreOf(o.Provider)
 	return f
 }
 
-// recorded is what the table says of revisions.
+// recorded reads a record about revisions from the table.
 func (f *Follower) recorded(get func(Reader) providers.Revision) providers.Revision {
 	v := f.o.Tree.Lock()
 	defer f.o.Tree.Unlock()
 	return get(v)
 }
 
-// record changes what the table says of revisions.
+// record changes a record about revisions in the table.
 func (f *Follower) record(set func(Writer, providers.Revision), r providers.Revision) error {
 	return f.o.Host.Update(func(tx *tree.Tx) error { set(tx, r); return nil })
 }
@@ -152,7 +151,7 @@ func (f *Follower) IsSynced(ctx context.Context, _ Held) (bool, error) {
 	return err == nil && head == f.Synced(), err
 }
 
-// Sync makes it so.
+// Sync brings the table up to date with the head.
 func (f *Follower) Sync(ctx context.Context, head Moving) error {
 	return f.o.Host.Patiently(ctx, func(w Waiting) error {
 		_, err := f.sync(w, head)
@@ -160,8 +159,8 @@ func (f *Follower) Sync(ctx context.Context, head Moving) error {
 	})
 }
 
-// sync is Sync after an advance that did not end, or a crash between what the store noted
-// and what the table did.
+// sync is Sync after an advance that did not end, or a crash between the change of the store and
+// that of the table.
 func (f *Follower) sync(w Waiting, head Moving) (r PullReport, err error) {
 	if err := f.endRewind(w, head); err != nil {
 		return r, err
@@ -181,12 +180,12 @@ func (f *Follower) sync(w Waiting, head Moving) (r PullReport, err error) {
 	return c.Apply(head.Held, to, Gone)
 }
 
-// maxTries is how often in a row something is tried that others come before.
+// maxTries is how often in a row a step is tried that others overtake.
 const maxTries = 4
 
 var errMoving = errors.New("the head keeps moving")
 
-// Hold holds the head where it is, with a table that says what it has.
+// Hold holds the head where it is, with a table that is in step with it.
 func (f *Follower) Hold(ctx context.Context) (Held, error) {
 	if !f.isStore {
 		return NoHead(), providers.ErrUnsupported
@@ -220,9 +219,9 @@ func (f *Follower) resync(ctx context.Context) error {
 	return f.Sync(ctx, head)
 }
 
-// compare finds out what differs between the names that the table has, which are those of
-// the revision from, and a revision that p shows: by where the two differ, or if from is not
-// known ("") or was thrown away, by listing all that is known.
+// compare finds the differences between the names that the table has, which are those of the
+// revision from, and a revision that p shows: at the places where the two differ, or if from is
+// not known ("") or was thrown away, by listing all known directories.
 func (f *Follower) compare(w Waiting, p providers.Provider, from, to providers.Revision) (Comparison, error) {
 	if from == "" || to == "" {
 		return f.o.Names.CompareAll(w, p)
@@ -237,7 +236,7 @@ func (f *Follower) compare(w Waiting, p providers.Provider, from, to providers.R
 	return f.o.Names.Compare(w, p, diffs)
 }
 
-// Differences are where two revisions differ, parents first; "" has nothing.
+// Differences are the places where two revisions differ, parents first; "" has no entries.
 func (f *Follower) Differences(w Waiting, from, to providers.Revision) (diffs []providers.Difference, err error) {
 	if from == "" {
 		return f.store.entries(w, to)

@@ -7,26 +7,26 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// HeadLock keeps the head of a store of whole revisions where it is while the store is asked,
-// until what that brought is in the table: readers share it, and whoever moves the head to
-// another revision, or commits to it, has it alone. It comes before the lock of the tree.
-// That it is held is said by having a [Held] or a [Moving]. A reader's wait ends with its
-// context: a program that is killed does not wait for a pull.
+// HeadLock keeps the head of a store of whole revisions where it is from a request to the store
+// until the table has the answer: readers share it, and a function that moves the head to another
+// revision, or commits to it, has it alone. It comes before the lock of the tree. A [Held] or a
+// [Moving] as an argument says that it is held. A reader's wait ends with its context: a program
+// that is killed does not wait for a pull.
 type HeadLock struct{ readers *semaphore.Weighted }
 
-// NewHeadLock makes one that is free.
+// NewHeadLock makes a free HeadLock.
 func NewHeadLock() HeadLock { return HeadLock{semaphore.NewWeighted(math.MaxInt64)} }
 
-// Held is given to whoever keeps the head where it is: it does not move before Release.
+// Held keeps the head where it is: it does not move before Release.
 type Held struct {
 	readers *semaphore.Weighted // nil: there is no head
 	share   int64
 }
 
-// NoHead is Held of a store that keeps no revisions: it has no head that could move.
+// NoHead is the Held of a store that keeps no revisions: it has no head that could move.
 func NoHead() Held { return Held{} }
 
-// Moving is Held by whoever has the head alone, and may move it.
+// Moving has the head alone, and may move it.
 type Moving struct{ Held }
 
 // Hold waits until no head moves, or ctx ends.
@@ -39,7 +39,7 @@ func (l HeadLock) Hold(ctx context.Context) (Held, error) {
 
 // Move waits until it has the head alone.
 func (l HeadLock) Move() Moving {
-	_ = l.readers.Acquire(context.Background(), math.MaxInt64) // which has no end
+	_ = l.readers.Acquire(context.Background(), math.MaxInt64) // a context without end
 	return Moving{Held{l.readers, math.MaxInt64}}
 }
 

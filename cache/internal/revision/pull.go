@@ -10,9 +10,9 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Pull brings the revision that the remote has now, and the working copy to it. Ours that
-// were not pushed are no obstacle: what they changed becomes a change of this working copy
-// again, on top of theirs. The remote must be a Store.
+// Pull fetches the remote's present revision, and brings the working copy to it. Unpushed local
+// commits are no obstacle: they are made anew on top of it, or their changes become changes of
+// this working copy again. The remote must be a Store.
 func (f *Follower) Pull(w Waiting) (PullReport, error) {
 	if err := f.knowUpstream(w); err != nil {
 		return PullReport{}, err
@@ -41,8 +41,8 @@ func (f *Follower) Pull(w Waiting) (PullReport, error) {
 	return f.advance(w, head, had, to)
 }
 
-// advance moves the head to a revision that was fetched, of a remote that was known
-// to have another before it was asked.
+// advance moves the head to a revision that was fetched, from a remote whose last known revision
+// was had.
 func (f *Follower) advance(w Waiting, head Moving, had, to providers.Revision) (PullReport, error) {
 	if err := f.o.Host.Resolve(w, head); err != nil {
 		return PullReport{}, err
@@ -68,7 +68,7 @@ func (f *Follower) advance(w Waiting, head Moving, had, to providers.Revision) (
 	theirs, adopt := to, f.adopt
 	switch base {
 	case to:
-		report.Revision = from // only ours went on
+		report.Revision = from // only the local commits went on
 		return report, nil
 	case from:
 	default:
@@ -88,10 +88,9 @@ func (f *Follower) advance(w Waiting, head Moving, had, to providers.Revision) (
 	return report, err
 }
 
-// diverged brings what was committed locally and not pushed together with a revision
-// that does not have it, and returns where the head is then and where it is to go:
-// to our commits made anew on top of theirs, if that can be, else to theirs, with
-// what ours changed a change of this working copy again.
+// diverged joins local unpushed commits with a revision that does not have them. It returns where
+// the head is then and where it is to go: to the local commits made anew on top of theirs, if
+// possible, else to theirs, with the local commits' changes as changes of this working copy again.
 func (f *Follower) diverged(w Waiting, head Moving, r rewinding, theirs providers.Revision) (from, to providers.Revision, err error) {
 	if r.Base == "" {
 		r.To = theirs
@@ -101,7 +100,7 @@ func (f *Follower) diverged(w Waiting, head Moving, r rewinding, theirs provider
 			return r.From, to, err
 		}
 	}
-	merging := providers.Revision("") // it is about to be taken back
+	merging := providers.Revision("") // the commits are about to be taken back
 	if f.o.MergeCommits {
 		merging = r.From
 	}
@@ -111,8 +110,8 @@ func (f *Follower) diverged(w Waiting, head Moving, r rewinding, theirs provider
 	return r.To, theirs, f.rewind(w, head, r)
 }
 
-// rebased is our revisions made anew on top of theirs; "" when that cannot be,
-// because both have changed the same.
+// rebased is the local revisions made anew on top of theirs; "" when that is impossible, because
+// both have changed the same.
 func (f *Follower) rebased(w Waiting, base, from, onto providers.Revision) (to providers.Revision, err error) {
 	s, ok := providers.As[providers.Rebaser](f.o.Provider)
 	if !ok {
@@ -133,18 +132,18 @@ func (f *Follower) rebased(w Waiting, base, from, onto providers.Revision) (to p
 	return to, err
 }
 
-// An adopter has the store show another revision.
+// An adopter makes the store show another revision.
 type adopter interface {
 	Adopt(ctx context.Context, from, to providers.Revision) error
 }
 
-// adopt is goTo for what a pull brings.
+// adopt is goTo for a pulled revision.
 func (f *Follower) adopt(w Waiting, head Moving, s adopter, from, to providers.Revision) (PullReport, error) {
 	return f.goTo(w, head, s, from, to, Gone)
 }
 
-// goTo makes the store show a revision, and the working copy with it. What would halt is
-// found out before.
+// goTo makes the store show a revision, and the working copy with it. Before that it checks
+// whether the change would halt.
 func (f *Follower) goTo(w Waiting, head Moving, s adopter, from, to providers.Revision, d Deletions) (PullReport, error) {
 	then, err := f.store.At(w, to)
 	if err != nil {
@@ -177,8 +176,8 @@ func (f *Follower) goTo(w Waiting, head Moving, s adopter, from, to providers.Re
 	return r, err
 }
 
-// adoptMadeAnew is adopt for commits of ours that were made anew. A push that begins before
-// the head is there, or ends after, has not sent them.
+// adoptMadeAnew is adopt for local commits that were made anew. A push that begins before the head
+// is at them, or ends after, has not sent them.
 func (f *Follower) adoptMadeAnew(w Waiting, head Moving, s adopter, from, to providers.Revision) (PullReport, error) {
 	if err := f.o.Host.Update(f.backlog.Remade); err != nil {
 		return PullReport{}, err

@@ -14,25 +14,25 @@ import (
 // PushReport says what a Push did.
 type PushReport struct {
 	providers.PushResult
-	// Others had pushed before: Pull brought that here, and Commit is what was
-	// committed on top of it. Both are zero where no one had.
+	// If others had pushed before: Pull applied their revisions locally, and Commit committed the
+	// local changes on top. Otherwise both are zero.
 	Pull   PullReport
 	Commit pending.Report
 }
 
 // Copy is the working copy that is pushed.
 type Copy interface {
-	// Pull brings what others have pushed.
+	// Pull fetches and applies the revisions that others have pushed.
 	Pull(ctx context.Context) (PullReport, error)
-	// Recommit commits what a pull made a change again. Of a working copy that commits no
-	// sets it does nothing.
+	// Recommit commits the changes that a pull took back. In a working copy that commits no sets
+	// it does nothing.
 	Recommit(ctx context.Context) (pending.Report, error)
 	// Go runs f in the background. IsClosed reports whether nothing new is to begin.
 	Go(f func())
 	IsClosed(*tree.View) bool
 }
 
-// PusherOptions are what a Pusher needs of those who use it.
+// PusherOptions are the dependencies of a Pusher.
 type PusherOptions struct {
 	Follower *Follower
 	Copy     Copy
@@ -40,26 +40,26 @@ type PusherOptions struct {
 	Log      *slog.Logger
 }
 
-// Pusher sends commits to where others see them. The lock of the tree guards what changes.
+// Pusher sends commits to the remote that others see. The lock of the tree guards its state.
 type Pusher struct {
 	f       *Follower
 	o       PusherOptions
 	remote  providers.Pusher // nil: there is none
 	running bool             // in the background
-	wanted  bool             // another is to follow it
+	wanted  bool             // another push is to follow it
 }
 
-// NewPusher makes one that has sent nothing.
+// NewPusher makes a Pusher that has sent nothing.
 func NewPusher(o PusherOptions) *Pusher {
 	p := &Pusher{f: o.Follower, o: o}
 	p.remote, _ = providers.As[providers.Pusher](p.f.o.Provider)
 	return p
 }
 
-// Push sends what was committed to where others see it. What others pushed before comes
-// first, and what they left unchanged is committed on top. A remote without another has
-// nothing to push. That a push is owed since it failed, and why, is in the table; what came
-// before it failed is in the report all the same.
+// Push sends the commits to the remote that others see. Revisions that others pushed before are
+// pulled first, and local changes that do not conflict with them are committed on top. A remote
+// that is no Pusher has nothing to push. After a failure the table records since when a push is
+// owed, and why; the report has the steps done before it all the same.
 func (p *Pusher) Push(ctx context.Context, o providers.PushOptions) (r PushReport, err error) {
 	err = p.owe(nil)
 	if err == nil && p.remote != nil {
@@ -87,7 +87,7 @@ func (p *Pusher) push(w Waiting, o providers.PushOptions, r *PushReport) error {
 	}
 	for try := 0; ; try++ {
 		var begun PushBegun
-		var damaged error // what is to be sent: no time mends that
+		var damaged error // of the commits to be sent: no time mends that
 		err := p.f.o.Host.Retry(w, func(ctx context.Context) (err error) {
 			got.Again()
 			begun = p.f.backlog.Begin(p.f.o.Tree.Lock())
@@ -114,12 +114,12 @@ func (p *Pusher) push(w Waiting, o providers.PushOptions, r *PushReport) error {
 	}
 }
 
-// catchUp brings what others pushed, and puts ours on top: commits that were made
-// anew are there, what became changes again is committed.
+// catchUp pulls the revisions of others, and puts the local ones on top: commits that were made
+// anew are in place, changes that were taken back are committed.
 func (p *Pusher) catchUp(ctx context.Context, r *PushReport) error {
 	pull, err := p.o.Copy.Pull(ctx)
 	if r.Pull.Add(pull); pull.TakenBack {
-		r.Commit.Changes = 0 // what the try before has committed, too
+		r.Commit.Changes = 0 // the previous try's commit was taken back too
 	}
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (p *Pusher) catchUp(ctx context.Context, r *PushReport) error {
 	return err
 }
 
-// pushed records that the remote has what was committed when the push began.
+// pushed records that the remote has the commits that existed when the push began.
 func (p *Pusher) pushed(ctx context.Context, result providers.PushResult, begun PushBegun) error {
 	if result.Pushed && result.Revision != "" {
 		if err := p.f.setUpstream(ctx, result.Revision); err != nil {
@@ -145,8 +145,8 @@ func (p *Pusher) pushed(ctx context.Context, result providers.PushResult, begun 
 	return p.f.o.Host.Update(func(tx *tree.Tx) error { return p.f.backlog.Pushed(tx, begun) })
 }
 
-// Begin is Push in the background, after a commit. A commit that is made while one is
-// under way has another follow it.
+// Begin is Push in the background, after a commit. A commit that is made during one makes another
+// follow it.
 func (p *Pusher) Begin() {
 	v := p.f.o.Tree.Lock()
 	defer p.f.o.Tree.Unlock()
@@ -157,7 +157,7 @@ func (p *Pusher) Begin() {
 	p.running = true
 	p.o.Copy.Go(func() {
 		for p.next() {
-			_, _ = p.Push(p.o.Context, providers.PushOptions{}) // the table says what became of it
+			_, _ = p.Push(p.o.Context, providers.PushOptions{}) // the table has the result
 		}
 	})
 }

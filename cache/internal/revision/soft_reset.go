@@ -14,20 +14,20 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// keyRewind is a rewinding that has begun: the head may be where it leads to, and
-// the table still say what it was.
+// keyRewind is a rewinding that has begun: the head may be at its end, while the table is still at
+// its start.
 const keyRewind = "pull/rewind"
 
 type rewinding struct {
 	From providers.Revision // the head before
-	Base providers.Revision // what the table is to say then; "": nothing
-	To   providers.Revision // the head then: Base, if there is one
+	Base providers.Revision // the synced revision of the table afterwards; "": none
+	To   providers.Revision // the head afterwards: Base, if there is one
 }
 
-// rewind makes what the revisions after base, up to the head, have changed a change of this
-// working copy again: the head goes back to base, or on to a revision that has no base with
-// it, and what is local stays. Until it is done the table is not compared with the head.
-// Content that only the old head has is fetched before.
+// rewind turns the changes of the revisions after base, up to the head, into changes of this
+// working copy again: the head goes back to base, or on to a revision that has no base with it,
+// and the local tree stays. Until it is done the table is not compared with the head. Content that
+// only the old head has is fetched before.
 func (f *Follower) rewind(w Waiting, head Moving, r rewinding) error {
 	changed, err := f.takenBack(w, head, r)
 	if err != nil {
@@ -47,13 +47,13 @@ func (f *Follower) rewind(w Waiting, head Moving, r rewinding) error {
 	if err == nil {
 		err = f.softReset(r.Base, changed)
 	}
-	if err != nil { // programs go on with what the table says
+	if err != nil { // programs go on with the state of the table
 		return fmt.Errorf("adopt: %w", errors.Join(err, f.store.Adopt(w, r.To, r.From)))
 	}
 	return nil
 }
 
-// Resume ends what the last run did not come to end.
+// Resume finishes a rewinding that the last run did not finish.
 func (f *Follower) Resume(w Waiting) error {
 	head := f.o.Head.Move()
 	defer head.Release()
@@ -89,8 +89,8 @@ func (f *Follower) endRewind(w Waiting, head Moving) error {
 	return f.softReset(r.Base, changed)
 }
 
-// takenBack is what the head before has differently from the tree that the table is to say.
-// What is missing locally of the former comes from there.
+// takenBack are the differences of the old head from the tree that the table is to have as the
+// remote side. Their missing local content is fetched.
 func (f *Follower) takenBack(w Waiting, head Moving, r rewinding) ([]providers.Difference, error) {
 	changed, err := f.Differences(w, r.Base, r.From)
 	if err != nil {
@@ -103,8 +103,8 @@ func (f *Follower) takenBack(w Waiting, head Moving, r rewinding) ([]providers.D
 	return changed, f.fetch(w, head.Held, changed)
 }
 
-// fetch makes sure that changed names and their content are local, since their revision
-// will not be shown any more.
+// fetch makes sure that changed names and their content are local, since their revision will not
+// be shown any more.
 func (f *Follower) fetch(w Waiting, head Held, changed []providers.Difference) error {
 	for _, d := range changed {
 		dir, ok, err := f.walk(w, head, d.Locator.Parent())
@@ -127,8 +127,8 @@ func (f *Follower) fetch(w Waiting, head Held, changed []providers.Difference) e
 	return nil
 }
 
-// walk finds the directory that the remote has at a path, with its names. What is not known
-// on the way is listed.
+// walk finds the directory that the remote has at a path, with its names. It lists unknown
+// directories on the way.
 func (f *Follower) walk(w Waiting, head Held, at providers.Locator) (dir table.Ino, ok bool, err error) {
 	dir = table.Root
 	for _, name := range append(at.Parts(), "") {
@@ -155,11 +155,11 @@ func (f *Follower) walk(w Waiting, head Held, at providers.Locator) (dir table.I
 	return dir, true, nil
 }
 
-// softReset sets the remote's side of what has changed back to what it was in a revision.
+// softReset sets the remote side of changed names back to their entries in a revision.
 func (f *Follower) softReset(base providers.Revision, changed []providers.Difference) error {
 	return f.o.Host.Update(func(tx *tree.Tx) error {
 		tx.Set(keyRewind, nil)
-		for _, d := range slices.Backward(changed) { // what is below goes first
+		for _, d := range slices.Backward(changed) { // entries before their directory
 			if d.Was == nil {
 				f.setBack(tx, d.Locator, nil)
 			}
@@ -170,15 +170,15 @@ func (f *Follower) softReset(base providers.Revision, changed []providers.Differ
 			}
 		}
 		SetSynced(tx, base, f.o.Shown)
-		return f.backlog.TookBack(tx) // they are changes again, and still owed
+		return f.backlog.TookBack(tx) // they are changes again, and a push is still owed
 	})
 }
 
-// setBack says that the remote has under a path what it had before; nil: nothing.
+// setBack sets the remote side of a path back to an old entry; nil: none.
 func (f *Follower) setBack(tx *tree.Tx, at providers.Locator, old *providers.Info) {
 	dir, ok := tx.DirAtRemotePath(at.Parent())
 	if !ok {
-		return // above it nothing is there any more
+		return // a directory above is gone
 	}
 	l := table.Link{Dir: dir, Name: at.Name()}
 	had := tx.Record(l).Remote
@@ -205,16 +205,16 @@ func (f *Follower) setBack(tx *tree.Tx, at providers.Locator, old *providers.Inf
 	tx.SetRemote(l, base)
 }
 
-// attrIsOurs makes attributes that are not what the remote had a change, as the content is
-// one already.
+// attrIsOurs makes attributes that differ from the remote's old ones a local change, as the
+// content is one already.
 func attrIsOurs(tx *tree.Tx, ino table.Ino, had providers.Attr) {
 	if n := tx.Inode(ino); n != nil && attrs.TakeMode(n.Mode, had) != n.Mode {
 		tx.Edit(ino).AttrGen++
 	}
 }
 
-// setBackBelow says that the remote had nothing below a directory either: directories
-// without entries are noted in the table, and in no revision.
+// setBackBelow removes the remote side below a directory too: directories without entries are in
+// the table, and in no revision.
 func setBackBelow(tx *tree.Tx, dir table.Ino) {
 	below := map[string]*table.Remote{}
 	tx.Names(dir, "", func(name string, rec table.Name) bool {

@@ -9,8 +9,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Store is a clone: a store of whole revisions that tells them apart, and what it can fetch
-// of those of others.
+// Store is a clone: a store of whole revisions that can compare them, and that can fetch those of
+// others.
 type Store struct {
 	providers.Syncer
 	providers.Snapshotter
@@ -18,7 +18,7 @@ type Store struct {
 	providers.Differ
 }
 
-// StoreOf is what p can do as such a store, if it is one.
+// StoreOf is the Store interface of p, if p has it.
 func StoreOf(p providers.Provider) (s Store, ok bool) {
 	var all [4]bool
 	s.Syncer, all[0] = providers.As[providers.Syncer](p)
@@ -40,7 +40,7 @@ func (s Store) Begins(ctx context.Context) (head providers.Revision, made time.T
 	return head, found.Time, err
 }
 
-// entries are all that a revision has, as the differences from one that has nothing.
+// entries are all entries of a revision, as the differences from an empty one.
 func (s Store) entries(w Waiting, r providers.Revision) (all []providers.Difference, err error) {
 	at, err := s.At(w, r)
 	if err != nil {
