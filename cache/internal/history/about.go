@@ -22,13 +22,13 @@ func About(change, why string, l table.Link, ino table.Ino, n *table.Inode) *Rec
 	return r
 }
 
-// IsOfHere reports whether an inode was made locally, and never was at the remote. Of one
-// that came from there the remote may have nothing any more, by the same transaction.
+// IsOfHere reports whether an inode was made locally, and never was at the remote. An inode that
+// came from the remote may have lost its remote links in the same transaction.
 func IsOfHere(n *table.Inode) bool {
 	return !n.Pulled && len(n.RemoteLinks) == 0 && n.Origin.Version.IsZero()
 }
 
-// VersionText is how a record has a version of the remote; "": none.
+// VersionText is the form of a remote version in a record; "": none.
 func VersionText(ver providers.Version) string {
 	switch {
 	case ver.IsZero():
@@ -39,8 +39,8 @@ func VersionText(ver providers.Version) string {
 	return fmt.Sprintf("%d-%d", ver.Modified, ver.Size)
 }
 
-// NoteCommit says of the records of a name, as far as they are older than until, that a
-// revision has what they tell of.
+// NoteCommit adds a revision to the records of a name that are older than until, as the one that
+// has their content.
 func NoteCommit(tx Writer, l table.Link, until uint64, revision providers.Revision) {
 	for id := HeadOf(tx, l).ID; id != 0; {
 		r := Get(tx, id)
@@ -55,12 +55,12 @@ func NoteCommit(tx Writer, l table.Link, until uint64, revision providers.Revisi
 	}
 }
 
-// Skipped is something that was asked for and not done.
+// Skipped is a request that was not carried out.
 type Skipped struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
-	// Was is where a file was that had another name at that time; to remove it
-	// would not bring it back.
+	// Was is the path of a file that had another name at that time; to remove the file would not
+	// bring it back.
 	Was string `json:"was,omitempty"`
 }
 
@@ -70,20 +70,20 @@ func Below(path, dir string) bool {
 	return ok && path != "" && (rest == "" || rest[0] == '/' || dir == "")
 }
 
-// Tree is what of the tree records are compared with.
+// Tree is the part of the tree that records are compared with.
 type Tree interface {
 	Inode(ino table.Ino) *table.Inode
 	LocalPath(l table.Link) (providers.Locator, bool)
 }
 
-// IsCurrent reports whether a file is still what a record says that it became.
+// IsCurrent reports whether a file still is as the record left it.
 func (r *Record) IsCurrent(v Tree) bool {
 	n := v.Inode(r.Ino)
 	return r.Change != Ended && r.Mode&syscall.S_IFMT == syscall.S_IFREG &&
 		n != nil && len(n.Links) > 0 && n.ContentVersion == r.Gen && !n.Writing
 }
 
-// Where is where the file of a record is, or was last.
+// Where is the path of the file of a record, or its last one.
 func (r *Record) Where(v Tree) string {
 	if n := v.Inode(r.Ino); n != nil && len(n.Links) > 0 && (r.Change != Ended || r.Stays) {
 		if at, ok := v.LocalPath(n.Links[0]); ok {

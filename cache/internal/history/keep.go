@@ -14,16 +14,15 @@ import (
 
 // How content gets into the history:
 //
-//   - content whose last name is removed or replaced is not unlinked but moved,
-//     by a rename, when nothing holds it any more;
-//   - content that is about to be changed in place is copied first, when the
-//     file is opened for that, if it is small;
-//   - larger content is copied in the background, when it was closed and then
-//     left alone for a while.
+//   - content whose last name is removed or replaced is not unlinked but moved, by a rename, when
+//     nothing holds it any more;
+//   - content that is about to be changed in place is copied first, when the file is opened for
+//     that, if it is small;
+//   - larger content is copied in the background, when it was closed and then left alone for a
+//     while.
 //
-// What is current needs no copy: it is in the working copy. Of a file that
-// changes all the time one version in keepPause is kept, and the last: of all,
-// and of each actor.
+// Current content needs no copy: it is in the working copy. Of a file that changes all the time
+// one version in keepPause is kept, and the last: of all, and of each actor.
 const (
 	keepSmall   = 4 << 20 // see Options.Small
 	keepPause   = 2 * time.Second
@@ -32,8 +31,7 @@ const (
 
 var _ files.Archive = (*Keeper)(nil)
 
-// expect has the worker look at a version when it is due: when the first of
-// those that came in a row is.
+// expect has the worker look at a version when it is due: of versions in a row, when the first is.
 func (k *Keeper) expect(ino table.Ino, p expected) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -51,9 +49,9 @@ func (k *Keeper) expect(ino table.Ino, p expected) {
 // IsKept implements files.Archive.
 func (k *Keeper) IsKept(v *tree.View, id uint64) bool { return v.Get(KeptKey(id)) != nil }
 
-// Keep implements files.Archive. The table says already where content goes, and notes that it
-// is to be done, for the case that we do not get here. A reader may have been first: see
-// OpenKept.
+// Keep implements files.Archive. The table already says where the content goes, and that the move
+// is still to be done, in case this process does not get to it. A reader may have done it first:
+// see OpenKept.
 func (k *Keeper) Keep(ino table.Ino, id uint64) {
 	if err := k.o.Store.Keep(ino, StoreID(id)); err != nil && !errors.Is(err, iofs.ErrNotExist) {
 		k.o.Log.Error("history: content could not be kept", "version", id, "err", err)
@@ -62,7 +60,7 @@ func (k *Keeper) Keep(ino table.Ino, id uint64) {
 	k.Removed(ino)
 }
 
-// Removed implements files.Archive: the worker takes away the note that content is to go.
+// Removed implements files.Archive: the worker removes the note that content is to go.
 func (k *Keeper) Removed(ino table.Ino) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -72,10 +70,9 @@ func (k *Keeper) Removed(ino table.Ino) {
 	}
 }
 
-// Before keeps content that is about to be changed in place, unless the history has it or it
-// is large. It is called when a clean inode is opened for writing or truncated, before the
-// change, without the lock of the tree. What goes wrong is only logged: it is no reason to
-// refuse the change.
+// Before keeps content that is about to be changed in place, unless the history has it or it is
+// large. It is called when a clean inode is opened for writing or truncated, before the change,
+// without the lock of the tree. An error is only logged: it is no reason to refuse the change.
 func (k *Keeper) Before(ino table.Ino) {
 	gen, ok := k.unkept(ino)
 	if !ok {
@@ -104,15 +101,15 @@ func (k *Keeper) unkept(ino table.Ino) (gen uint64, ok bool) {
 	return n.ContentVersion, true
 }
 
-// isTurn reports whether content is what somebody asked to be committed: he may ask for
-// it again, however soon the next followed.
+// isTurn reports whether content is in a commit that was asked for: a person may ask for it again,
+// however soon the next followed.
 func (k *Keeper) isTurn(v *tree.View, ino table.Ino) bool {
 	_, committed := v.OriginOf(ino)
 	return committed && k.o.Asked
 }
 
-// keepCopy copies the content of an inode, which is in the state gen, into the
-// history, if and with what also says so.
+// keepCopy copies the content of an inode, which is in the state gen, into the history, if also
+// agrees.
 func (k *Keeper) keepCopy(ino table.Ino, gen uint64, also func(*content.Snapshot) (copies bool, err error)) error {
 	f, err := k.o.Store.Open(ino)
 	if err != nil {
@@ -144,8 +141,7 @@ func (k *Keeper) keepCopy(ino table.Ino, gen uint64, also func(*content.Snapshot
 	return err
 }
 
-// IsQuietly reports whether content is in a state, and no one may be changing
-// it.
+// IsQuietly reports whether content is in a state, and no program may be changing it.
 func (k *Keeper) IsQuietly(ino table.Ino, gen uint64) bool {
 	v := k.o.Tree.Lock()
 	defer k.o.Tree.Unlock()
@@ -153,7 +149,7 @@ func (k *Keeper) IsQuietly(ino table.Ino, gen uint64) bool {
 	return n != nil && n.ContentVersion == gen && !n.Writing
 }
 
-// errOutrun says that what was to be recorded is history already.
+// errOutrun says that the state to be recorded is out of date already.
 var errOutrun = errors.New("the file changed meanwhile")
 
 // adoptCopy enters content of a state that was copied into the store under an id.
@@ -176,8 +172,8 @@ func (tx Tx) adoptCopy(ino table.Ino, gen, id uint64, size int64) error {
 	return nil
 }
 
-// OpenKept opens content that is kept under an id, of an inode. It may be that the table says
-// already that it is there, and that it is about to be moved.
+// OpenKept opens the content of an inode that is kept under an id. The table may have it already
+// while its move is still to be done.
 func (k *Keeper) OpenKept(ino table.Ino, id uint64) (*os.File, error) {
 	f, err := k.o.Store.OpenKept(StoreID(id))
 	if !errors.Is(err, iofs.ErrNotExist) {
@@ -186,7 +182,7 @@ func (k *Keeper) OpenKept(ino table.Ino, id uint64) (*os.File, error) {
 	queued := string(k.o.Tree.Lock().Get(QueueKey(ino))) == StoreID(id)
 	k.o.Tree.Unlock()
 	if queued && k.o.Tree.Sync() == nil {
-		_ = k.o.Store.Keep(ino, StoreID(id)) // whoever comes first
+		_ = k.o.Store.Keep(ino, StoreID(id)) // the first caller does it
 	}
 	f, err = k.o.Store.OpenKept(StoreID(id)) // the move may have ended meanwhile
 	if errors.Is(err, iofs.ErrNotExist) {
@@ -195,6 +191,6 @@ func (k *Keeper) OpenKept(ino table.Ino, id uint64) (*os.File, error) {
 	return f, err
 }
 
-// ErrNotKept says that a version is known, but not its content: it lived
-// too short, was too large, was never local, or is over the budget.
+// ErrNotKept says that a version is known, but not its content: it lived too short, was too large,
+// was never local, or is over the budget.
 var ErrNotKept = errors.New("the content of this version was not kept")

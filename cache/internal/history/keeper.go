@@ -17,20 +17,20 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Options are what a Keeper needs of those who use it.
+// Options are the dependencies of a Keeper.
 type Options struct {
 	Tree   *tree.Tree
 	Store  *content.Store
 	Open   *files.OpenSet
 	Update func(do func(Tx) error) error // a transaction of Tree
-	// Revision is the revision of the remote that the table has, "" if that is not known;
-	// keeps is false where the remote keeps none.
+	// Revision is the revision of the remote that the table has, "" if that is not known; keeps is
+	// false where the remote keeps none.
 	Revision func(v *tree.View) (r providers.Revision, keeps bool)
-	// Ended is told what became of work in the background.
+	// Ended is told the result of work in the background.
 	Ended   func(chores.Activity, error)
 	Budget  Budget
-	Small   int64 // content of so many bytes at most is copied while an open waits; 0: 4 MiB
-	Asked   bool  // what is committed was asked for: it may be asked for again
+	Small   int64 // content up to this size in bytes is copied while an open waits; 0: 4 MiB
+	Asked   bool  // commits are asked for: a person may ask for their content again
 	Now     func() time.Time
 	Context context.Context // ends with the working copy
 	Log     *slog.Logger
@@ -43,8 +43,8 @@ type Budget struct {
 	Bytes    int64 // of content
 }
 
-// Keeper keeps the history of a working copy: it notes what happens, has the store keep
-// content, and gives up what is over the Budget.
+// Keeper keeps the history of a working copy: it notes changes, has the store keep content, and
+// gives up records and content over the Budget.
 type Keeper struct {
 	o Options
 
@@ -54,20 +54,19 @@ type Keeper struct {
 	commands map[uint32]command       // by process id
 	lately   map[table.Link]time.Time // when content was last kept, for the last keepPause
 
-	mu       sync.Mutex // inside the lock of the tree; guards what follows
+	mu       sync.Mutex // inside the lock of the tree; guards the fields up to kick
 	expected map[table.Ino]expected
 	long     map[table.Link]struct{} // names that may have too many versions
-	moved    []table.Ino             // whose content was moved into the history
+	moved    []table.Ino             // their content was moved into the history
 	records  int                     // in the table; -1: not counted yet
 	pruned   Pruned
 	kick     chan struct{}
 
 	working sync.Mutex // outside all others; see Work
-	pruning sync.Mutex // outside the lock of the tree; what is too much is given up once
+	pruning sync.Mutex // outside the lock of the tree; an excess is given up once
 }
 
-// expected is a version whose content is looked at when it has been left alone
-// for a while.
+// expected is a version whose content is looked at when it has been left alone for a while.
 type expected struct {
 	id, gen uint64
 	due     time.Time
@@ -79,7 +78,7 @@ type command struct {
 	at   time.Time
 }
 
-// New makes a Keeper of what is in the table and the store.
+// New makes a Keeper for the history in the table and the store.
 func New(o Options) *Keeper {
 	if o.Small == 0 {
 		o.Small = keepSmall
@@ -88,7 +87,7 @@ func New(o Options) *Keeper {
 		expected: map[table.Ino]expected{}, long: map[table.Link]struct{}{}, records: -1, kick: make(chan struct{}, 1)}
 }
 
-// SetActor says on whose behalf what changes from now on does.
+// SetActor sets the actor on whose behalf all later changes are made.
 func (k *Keeper) SetActor(a Actor) {
 	v := k.o.Tree.Lock()
 	defer k.o.Tree.Unlock()
@@ -97,13 +96,13 @@ func (k *Keeper) SetActor(a Actor) {
 	}
 }
 
-// actsAnew reports whether the actor has changed since a record: what it has is a state
-// that somebody may go back to, however soon the next follows.
+// actsAnew reports whether the actor has changed since a record: its content is a state that a
+// person may go back to, however soon the next follows.
 func (k *Keeper) actsAnew(_ *tree.View, id uint64, r *Record) bool {
 	return r == nil || id < k.since || r.Actor != k.actor
 }
 
-// sign writes down who asked.
+// sign writes the caller's process into a record.
 func (k *Keeper) sign(_ *tree.View, r *Record, by files.Caller) {
 	r.UID, r.PID = by.UID, by.PID
 	if !by.Known || by.PID == 0 {
@@ -121,7 +120,7 @@ func (k *Keeper) sign(_ *tree.View, r *Record, by files.Caller) {
 	r.Cmd = c.name
 }
 
-// pastOf is where the remote has content of an inode; nil: nowhere that is known.
+// pastOf is where the remote has content of an inode; nil: at no known place.
 func (k *Keeper) pastOf(v *tree.View, ino table.Ino, n *table.Inode, is func(contentVersion uint64) bool) *Past {
 	rev, keeps := k.o.Revision(v)
 	if keeps && rev == "" || !n.IsRegular() {
@@ -137,7 +136,7 @@ func (k *Keeper) pastOf(v *tree.View, ino table.Ino, n *table.Inode, is func(con
 	return nil
 }
 
-// PastOf is where the remote has the content that an inode has now; nil: nowhere that is known.
+// PastOf is where the remote has the present content of an inode; nil: at no known place.
 func (k *Keeper) PastOf(v *tree.View, ino table.Ino, n *table.Inode) *Past {
 	return k.pastOf(v, ino, n, func(at uint64) bool { return at == n.ContentVersion })
 }
@@ -149,7 +148,7 @@ func (k *Keeper) keptLately(_ *tree.View, l table.Link) bool {
 	return ok && k.o.Now().Sub(at) < keepPause
 }
 
-// keptNow notes that it does.
+// keptNow notes that content of a name goes into the history now.
 func (k *Keeper) keptNow(_ *tree.View, l table.Link) {
 	if len(k.lately) > 4096 {
 		clear(k.lately)

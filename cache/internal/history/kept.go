@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Keep amends the record at with that its content is in the store under an id.
+// Keep notes in the record r, of id at, that its content is in the store under an id.
 func Keep(tx Writer, at uint64, r *Record, id uint64) {
 	r.Kept, r.Copy = true, 0
 	if id != at {
@@ -16,8 +16,7 @@ func Keep(tx Writer, at uint64, r *Record, id uint64) {
 	tx.Set(KeptKey(id), fmt.Appendf(nil, "%x %x", r.Size, at))
 }
 
-// KeptOf is what the value of a KeptKey says: how much content there is, and which record
-// it is of.
+// KeptOf is the meaning of the value of a KeptKey: the size of the content, and its record.
 func KeptOf(value []byte) (size int64, at uint64) {
 	a, b, _ := strings.Cut(string(value), " ")
 	size, _ = strconv.ParseInt(a, 16, 64)
@@ -25,7 +24,8 @@ func KeptOf(value []byte) (size int64, at uint64) {
 	return size, at
 }
 
-// GiveUp says that the store has content no more that it had under an id, as value has it.
+// GiveUp says that the store does not have content any more that it had under an id, with this
+// value of its key.
 func GiveUp(tx Writer, id uint64, value []byte) (size int64) {
 	size, at := KeptOf(value)
 	tx.Set(KeptKey(id), nil)
@@ -36,7 +36,7 @@ func GiveUp(tx Writer, id uint64, value []byte) (size int64) {
 	return size
 }
 
-// Drop takes a record away, which is nil when it cannot be read, and says under which id the
+// Drop removes a record, which is nil when it cannot be read, and returns the id under which the
 // store has its content, 0 for none.
 func Drop(tx Writer, id uint64, r *Record) (at uint64, size int64) {
 	tx.Set(Key(id), nil)

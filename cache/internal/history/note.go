@@ -9,32 +9,32 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// The reasons that are known; any other text will do.
+// The known values of Record.Why; any other text will do.
 const (
 	WhyMade        = "made"        // by a program
 	WhyRemoved     = "removed"     // by a program
 	WhyReplaced    = "replaced"    // by a program's rename
 	WhyPulled      = "pulled"      // the remote had another
-	whyOverwritten = "overwritten" // what another wrote, and we replaced at the remote
-	whyChanged     = "changed"     // what was there before a program's first change
+	whyOverwritten = "overwritten" // another writer's content, which we replaced at the remote
+	whyChanged     = "changed"     // the content before a program's first change
 	WhyRestored    = "restored"
 	WhyRenamed     = "renamed"
 	WhyConflict    = "conflict" // modified locally and on the remote
-	WhyRevived     = "revived"  // another had put something into it
+	WhyRevived     = "revived"  // another writer had put an entry into the directory
 	WhyLinked      = "linked"   // a file that had no name
 )
 
 // goesAway is queued for content that does not go into the history.
 const goesAway = "-"
 
-// A Tx notes what a change of the tree does, as a part of it.
+// A Tx notes the changes of a transaction of the tree, as a part of it.
 type Tx struct {
 	*tree.Tx
 	k  *Keeper
-	by *files.Caller // asked for it
+	by *files.Caller // that asked for it
 }
 
-// In notes in a transaction that by asked for, which may be known later.
+// In makes a Tx for a transaction that by asked for; by may be filled in later.
 func (k *Keeper) In(tx *tree.Tx, by *files.Caller) Tx { return Tx{tx, k, by} }
 
 // add appends a record to the history of its name.
@@ -50,15 +50,15 @@ func (tx Tx) addBehind(h Head, r *Record) (id uint64) {
 	return id
 }
 
-// Made notes that an inode without content came to be, after its name was set.
+// Made notes that an inode without content was made, after its name was set.
 func (tx Tx) Made(l table.Link, ino table.Ino, why string) {
 	r := About(Made, why, l, ino, tx.Inode(ino))
 	r.New = true
 	tx.add(r)
 }
 
-// Came notes that a pull gave a name an inode, after it did. Its content, which may not be
-// local, is a version.
+// Came notes that a pull gave a name an inode, after it did. The content, which may not be local,
+// is a version.
 func (tx Tx) Came(l table.Link) {
 	ino := tx.Record(l).Ino
 	n := tx.Inode(ino)
@@ -67,15 +67,15 @@ func (tx Tx) Came(l table.Link) {
 	}
 	h := HeadOf(tx, l)
 	if _, old := ContentBehind(tx, ino, h.ID); old != nil && old.Gen == n.ContentVersion {
-		return // who gave it the name has said so
+		return // a record of the name's new inode exists already
 	}
 	r := About(Made, WhyPulled, l, ino, n)
 	r.New = true
 	tx.addBehind(h, r)
 }
 
-// Renewed notes that an inode, of whose content nothing was local, has become another
-// version, and where the remote has the one before.
+// Renewed notes that an inode without local content has become another version, and where the
+// remote has the one before.
 func (tx Tx) Renewed(l table.Link, ino table.Ino, before *Past) {
 	h := HeadOf(tx, l)
 	r := About(Written, WhyPulled, l, ino, tx.Inode(ino))
@@ -84,8 +84,8 @@ func (tx Tx) Renewed(l table.Link, ino table.Ino, before *Past) {
 	tx.addBehind(h, r)
 }
 
-// Named notes that a file that had no name has one: with what is in it, on behalf of who
-// wrote that.
+// Named notes that a file that had no name has one: with its content, on behalf of the content's
+// writer.
 func (tx Tx) Named(l table.Link, ino table.Ino, why string) {
 	n := tx.Inode(ino)
 	if by, oi := *tx.by, tx.k.o.Open.Of(tx.View, ino); !by.Known && oi != nil {
@@ -116,8 +116,8 @@ func (tx Tx) Version(n *table.Inode, ino table.Ino, why string) {
 	tx.expect(ino, tx.addBehind(h, r), r)
 }
 
-// notePast notes in the record of what an inode had before, or if there is none in the
-// new one, where the remote has that.
+// notePast notes where the remote has the previous content of an inode: in that content's record,
+// or if there is none in the new one.
 func (tx Tx) notePast(r, old *Record, prev uint64, ino table.Ino, n *table.Inode) {
 	past := tx.k.pastOf(tx.View, ino, n, func(at uint64) bool { return at != n.ContentVersion && (old == nil || at == old.Gen) })
 	if old == nil {
@@ -128,9 +128,9 @@ func (tx Tx) notePast(r, old *Record, prev uint64, ino table.Ino, n *table.Inode
 	}
 }
 
-// Sent notes a new file of which a content version is about to be sent while its first writer
-// has not closed it, or is just closing it: once the remote has it, nothing says any more that
-// it came to be locally.
+// Sent notes a new file of which a content version is about to be sent while its first writer has
+// not closed it, or is just closing it: once the remote has it, no other fact tells that it was
+// made locally.
 func (tx Tx) Sent(ino table.Ino, contentVersion uint64) {
 	if n := tx.Inode(ino); n != nil && n.ContentVersion == contentVersion && n.Writing && IsOfHere(n) {
 		by := *tx.by
@@ -144,7 +144,7 @@ func (tx Tx) expect(ino table.Ino, id uint64, r *Record) {
 	tx.Later(func() { tx.k.expect(ino, expected{id, r.Gen, tx.k.o.Now().Add(keepPause)}) })
 }
 
-// Moved notes that an inode, a directory too, has another name, after it was set.
+// Moved notes that an inode, or a directory, has another name, after it was set.
 func (tx Tx) Moved(ino table.Ino, from, to table.Link, why string) {
 	n := tx.Inode(ino)
 	if n == nil {
@@ -159,8 +159,8 @@ func (tx Tx) Moved(ino table.Ino, from, to table.Link, why string) {
 	tx.add(r)
 }
 
-// Ended notes that a name is about to lose its inode, and has the content go to the history
-// once nothing holds it. Of a directory or a link it is only noted.
+// Ended notes that a name is about to lose its inode, and has the content go to the history once
+// nothing holds it. For a directory or a link it only notes.
 func (tx Tx) Ended(l table.Link, ino table.Ino, why string) error {
 	n := tx.Inode(ino)
 	if n == nil {
@@ -190,8 +190,8 @@ func (tx Tx) Ended(l table.Link, ino table.Ino, why string) error {
 	return nil
 }
 
-// Freed decides where content goes that nothing holds any more: into the history or away, once
-// the disk knows of it.
+// Freed decides where content goes that nothing holds any more: into the history or away, once the
+// disk has the table that says so.
 func (tx Tx) Freed(ino table.Ino, n *table.Inode) files.DeferredUnlink {
 	id, _ := strconv.ParseUint(string(tx.Get(QueueKey(ino))), 16, 64) // 0 for none
 	r := Get(tx, id)
@@ -204,8 +204,8 @@ func (tx Tx) Freed(ino table.Ino, n *table.Inode) files.DeferredUnlink {
 	return files.DeferredUnlink{Kept: id}
 }
 
-// Overwritten notes what the remote has under a name and is about to lose, and keeps the
-// content of an inode without a name that has it (0: that is not kept).
+// Overwritten notes the remote's entry under a name that is about to be lost, and keeps its
+// content, which the inode ino without a name has (0: it is not kept).
 func (k *Keeper) Overwritten(l table.Link, at providers.Locator, info providers.Info, ino table.Ino) error {
 	r := &Record{Change: Ended, Why: whyOverwritten, Dir: l.Dir, Name: l.Name, Mode: 0o100644,
 		Size: info.Size, Base: VersionText(info.Version), Stays: true,

@@ -8,39 +8,39 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
-// The history is kept within its budget in steps of pruneStep records, each a
-// commit of its own, so that no request waits long for the lock.
+// The history is kept within its budget in steps of pruneStep records, each a transaction of its
+// own, so that no request waits long for the lock.
 const (
 	pruneStep = 256
-	// PruneEach is how many versions too many a name gets before it is looked at.
+	// PruneEach is the number of new versions after which a name over its limit is pruned.
 	PruneEach = 32
 	// maxRecords bounds the records, whatever the budget allows.
 	maxRecords = 500_000
 )
 
-// Pruned counts what was given up to stay within the budget, since the volume
-// was opened.
+// Pruned counts the parts that were given up to stay within the budget, since the volume was
+// opened.
 type Pruned struct {
-	Versions int   `json:"versions"` // of which nothing is known any more
-	Contents int   `json:"contents"` // of which only the content is gone
+	Versions int   `json:"versions"` // whose record is gone
+	Contents int   `json:"contents"` // whose content is gone
 	Bytes    int64 `json:"bytes"`
 }
 
-// Usage is what a history takes.
+// Usage is the size of a history.
 type Usage struct {
 	Versions int    `json:"versions"` // -1: not counted yet
 	Bytes    int64  `json:"bytes"`    // of content, on the disk
 	Pruned   Pruned `json:"pruned"`
 }
 
-// Usage says what the history takes, and what was given up.
+// Usage gives the size of the history, and counts the parts that were given up.
 func (k *Keeper) Usage() Usage {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return Usage{k.records, k.o.Store.KeptBytes(), k.pruned}
 }
 
-// added has the worker look after a name that got one more version.
+// added makes the worker prune a name that has too many versions.
 func (k *Keeper) added(r *Record) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -69,7 +69,7 @@ func (k *Keeper) prune() {
 	}
 }
 
-// countRecords counts them once. Those that come meanwhile may count twice.
+// countRecords counts the records once. Those that are added meanwhile may count twice.
 func (k *Keeper) countRecords() {
 	count, after := 0, ""
 	for done := false; !done && k.o.Context.Err() == nil; {
@@ -81,7 +81,7 @@ func (k *Keeper) countRecords() {
 			return step < pruneStep
 		})
 		count += step
-		if done = step < pruneStep; done { // the next comes when the lock is free, and counts itself
+		if done = step < pruneStep; done { // later ones come once the lock is free, and are counted
 			k.counted(count)
 		}
 		k.o.Tree.Unlock()
@@ -183,7 +183,7 @@ func (k *Keeper) pruneRecords(choose func(tx Tx, drop func(id uint64, r *Record)
 	return dropped >= pruneStep
 }
 
-// dropFiles unlinks content of which the table does not know any more.
+// dropFiles unlinks content that the table does not know any more.
 func (k *Keeper) dropFiles(files []uint64, bytes int64, records int) {
 	for _, id := range files {
 		if err := k.o.Store.DropKept(StoreID(id)); err != nil {
@@ -198,8 +198,8 @@ func (k *Keeper) dropFiles(files []uint64, bytes int64, records int) {
 	k.pruned.Bytes += bytes
 }
 
-// PruneBytes gives up content, the oldest first, until it takes no more than
-// limit; the records stay. It reports whether there may be more to give up.
+// PruneBytes gives up content, the oldest first, until it takes no more than limit; the records
+// stay. It reports whether there may be more to give up.
 func (k *Keeper) PruneBytes(limit int64) bool {
 	k.pruning.Lock()
 	defer k.pruning.Unlock()
@@ -225,6 +225,5 @@ func (k *Keeper) PruneBytes(limit int64) bool {
 	return len(files) > 0
 }
 
-// pruneEvery is how often the age of versions is looked at when nothing else
-// happens.
+// pruneEvery is how often the age of versions is checked when nothing else happens.
 const pruneEvery = time.Hour

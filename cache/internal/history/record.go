@@ -1,23 +1,21 @@
-// Package history is the records of what happened to the files of a working copy: who
-// changed what when, and where the content is that was there before. A record never
-// changes what it tells, but it is amended with what becomes known later, and it is given
-// up when there are too many.
+// Package history is the records of changes to the files of a working copy: who changed which file
+// when, and where the previous content is. A record never changes its facts, but later facts are
+// added to it, and it is given up when there are too many.
 //
-// The records are in the table of the tree, so that each is there exactly if the change
-// is that it tells of:
+// The records are in the table of the tree, so that each is there exactly if its change is:
 //
 //	hv/<id>           the record
 //	hn/<dir>/<name>   the last record of a name, and how many there were
-//	hk/<id>           what the store of content keeps under this id: size, record
+//	hk/<id>           content that the store of content keeps under this id: size, record
 //	hq/<inode>        id under which content is kept once nothing holds it
 //	hz/               the time up to which records were given up
 //
-// Names are (directory, name), as everywhere: what was recorded before a directory is
-// renamed follows it.
+// Names are (directory, name), as everywhere: records from before the rename of a directory follow
+// it.
 //
-// A [Tx] notes what a transaction of the tree does, as a part of it. Its [Keeper] has the
-// store keep the content (keep.go), looks at it when it has been left alone (worker.go), and
-// gives up what is over the budget (prune.go).
+// A [Tx] notes the changes of a transaction of the tree, as a part of it. Its [Keeper] has the
+// store keep the content (keep.go), looks at it when it has been left alone (worker.go), and gives
+// up content and records over the budget (prune.go).
 package history
 
 import (
@@ -30,11 +28,11 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// What a record tells of.
+// The values of Record.Change.
 const (
-	Made    = "made"    // a directory, a link, or what else has no content, came to be; or a pull brought it
+	Made    = "made"    // a directory, link or other inode without content was made; or a pull brought it
 	Written = "written" // content became final: a close, an fsync, a restore
-	Ended   = "ended"   // content was removed or replaced; it is what was there
+	Ended   = "ended"   // content was removed or replaced; the record is about the old content
 	Moved   = "moved"   // a file or a directory has another name
 )
 
@@ -46,8 +44,8 @@ type Actor struct {
 	Conversation string `json:"conversation,omitempty"`
 }
 
-// Record is one entry of the history, under an id that grows from each to the next. The
-// zero value of what refers to another record is none.
+// Record is one entry of the history, under an id that grows from each to the next. A zero
+// reference to another record means none.
 type Record struct {
 	Change string    `json:"k"`
 	Why    string    `json:"y,omitempty"`
@@ -65,7 +63,7 @@ type Record struct {
 	Size   int64     `json:"s,omitempty"`
 	SHA    string    `json:"h,omitempty"`
 	Gen    uint64    `json:"g,omitempty"` // the content version
-	Birth  int64     `json:"w,omitempty"` // of the inode; of one that is New, since when it is there
+	Birth  int64     `json:"w,omitempty"` // of the inode; of one that is New, since when it exists
 	Base   string    `json:"b,omitempty"`
 	Target string    `json:"l,omitempty"`  // of a symbolic link that ended
 	Kept   bool      `json:"kp,omitempty"` // the store has the content
@@ -77,23 +75,23 @@ type Record struct {
 	Of     uint64    `json:"of,omitempty"` // the record with this content
 	Commit string    `json:"ct,omitempty"` // the revision that it went into
 	Past   *Past     `json:"pa,omitempty"` // where the remote has the content
-	Before *Past     `json:"pb,omitempty"` // and that which there was before, if it has no record
+	Before *Past     `json:"pb,omitempty"` // and the previous content, if that has no record
 	Actor
 }
 
-// Place is a place that something was moved from.
+// Place is a place that an inode was moved from.
 type Place struct {
 	Dir  table.Ino `json:"d"`
 	Name string    `json:"m"`
 	Path string    `json:"p"`
 }
 
-// Past is where the remote has content, perhaps still when it is neither local nor in its
+// Past is where the remote has content, perhaps even when it is neither local nor in the remote's
 // head: in a revision, or as the version that it may keep of a path.
 type Past struct {
 	Revision providers.Revision `json:"r,omitempty"` // "": the remote keeps none
 	Path     string             `json:"p"`
-	Version  string             `json:"v"` // that it has there: else it is not that content
+	Version  string             `json:"v"` // that it has at the path: else it is other content
 	Size     int64              `json:"s,omitempty"`
 }
 
@@ -117,7 +115,7 @@ const (
 	PrunedKey   = "hz/"
 )
 
-// Key, KeptKey, QueueKey and HeadKey are where the table has what the package comment says.
+// Key, KeptKey, QueueKey and HeadKey are the keys of the table in the package comment.
 func Key(id uint64) string          { return hexKey(Prefix, id) }
 func KeptKey(id uint64) string      { return hexKey(KeptPrefix, id) }
 func QueueKey(ino table.Ino) string { return hexKey(QueuePrefix, ino) }
@@ -129,7 +127,7 @@ func IDOf(key string) (id uint64) {
 	return id
 }
 
-// StoreID is how the store of content names what it keeps under an id.
+// StoreID is the name of content in the store under an id.
 func StoreID(id uint64) string { return hexKey("", id) }
 
 // hexKey is a prefix and a number, as 16 digits so that it sorts.
@@ -143,7 +141,7 @@ func hexKey(prefix string, n uint64) string {
 	return string(k)
 }
 
-// Reader is what a tree.View reads records by.
+// Reader reads records, as a tree.View does.
 type Reader interface{ Get(key string) []byte }
 
 // Writer is a transaction of the tree.
@@ -156,7 +154,7 @@ type Writer interface {
 // Head is the last record of a name; zero: there is none.
 type Head struct{ ID, Number uint64 }
 
-// HeadOf finds it.
+// HeadOf finds the last record of a name.
 func HeadOf(v Reader, l table.Link) (h Head) {
 	id, number, ok := strings.Cut(string(v.Get(HeadKey(l))), " ")
 	if ok {
@@ -166,7 +164,7 @@ func HeadOf(v Reader, l table.Link) (h Head) {
 	return h
 }
 
-// Get is a record; nil: there is none.
+// Get reads a record; nil: there is none.
 func Get(v Reader, id uint64) *Record {
 	if id == 0 {
 		return nil
@@ -174,7 +172,7 @@ func Get(v Reader, id uint64) *Record {
 	return Decode(v.Get(Key(id)))
 }
 
-// Decode is the record that the table has as value; nil: none that can be read.
+// Decode is the record in a value of the table; nil: none that can be read.
 func Decode(value []byte) *Record {
 	r := &Record{}
 	if value == nil || exactjson.Unmarshal(value, r) != nil {
@@ -183,17 +181,17 @@ func Decode(value []byte) *Record {
 	return r
 }
 
-// Put amends a record that is there.
+// Put amends an existing record.
 func Put(tx Writer, id uint64, r *Record) {
 	value, err := exactjson.Marshal(r)
 	if err != nil {
-		panic(err) // nothing in it can fail
+		panic(err) // no field of it can fail
 	}
 	tx.Set(Key(id), value)
 }
 
-// Append makes r, which has all but its Number and Back, the last record of its name,
-// behind h, the last one so far.
+// Append makes r the last record of its name, behind h, the last one so far; it fills in Number
+// and Back.
 func Append(tx Writer, h Head, r *Record) (id uint64) {
 	id = tx.NextSeq()
 	r.Number, r.Back = h.Number+1, h.ID
@@ -202,8 +200,8 @@ func Append(tx Writer, h Head, r *Record) (id uint64) {
 	return id
 }
 
-// ContentOf finds the record of an inode's content by one of its names: the last version
-// that was written, moved there since or not; 0: there is none.
+// ContentOf finds the record of an inode's content by one of its names: the last version that was
+// written, moved to that name since or not; 0: there is none.
 func ContentOf(v Reader, ino table.Ino, l table.Link) (uint64, *Record) {
 	return ContentBehind(v, ino, HeadOf(v, l).ID)
 }
@@ -212,7 +210,7 @@ func ContentOf(v Reader, ino table.Ino, l table.Link) (uint64, *Record) {
 func ContentBehind(v Reader, ino table.Ino, id uint64) (uint64, *Record) {
 	r := Get(v, id)
 	for i := 0; i < 4 && r != nil && r.Stays && r.Ino != ino; i++ {
-		id = r.Back // what another wrote, and was replaced
+		id = r.Back // another file's content, which was replaced
 		r = Get(v, id)
 	}
 	if r != nil && r.Change == Moved && r.Of != 0 {

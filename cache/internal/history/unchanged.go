@@ -1,9 +1,9 @@
 package history
 
-// Unchanged says that there is no record of what a turn, a conversation or an event changed.
+// Unchanged says that there is no record of a change by a turn, a conversation or an event.
 type Unchanged struct {
 	By  string // turn:11, as a person writes it
-	Err error  // what it is an error of
+	Err error  // the kind of error
 }
 
 func (e Unchanged) Error() string { return e.By + " changed nothing that the history has" }

@@ -32,8 +32,8 @@ func (k *Keeper) Run() {
 	}
 }
 
-// Work does what is due, and says how long until there is more, if there is anything. All
-// that was due is done when it returns, also what another Work had begun.
+// Work does the work that is due, and returns the time until more is due, if any is expected. When
+// it returns all due work is done, including that of another Work under way.
 func (k *Keeper) Work() (next time.Duration, some bool) {
 	k.working.Lock()
 	defer k.working.Unlock()
@@ -86,7 +86,7 @@ type due struct {
 	expected
 }
 
-// takeDue takes what is due out of the map, the oldest first.
+// takeDue takes the due entries out of the map, the oldest first.
 func (k *Keeper) takeDue() (list []due) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -101,8 +101,8 @@ func (k *Keeper) takeDue() (list []due) {
 	return list
 }
 
-// lookAt hashes a version that was left alone, and copies it if it is too large
-// to be copied when it is changed.
+// lookAt hashes a version that was left alone, and copies it if it is too large to be copied when
+// it is changed.
 func (k *Keeper) lookAt(ino table.Ino, p expected) error {
 	n, busy := k.stillThere(ino, p)
 	if busy {
@@ -136,8 +136,7 @@ func (k *Keeper) setSum(id uint64, sum string) error {
 	})
 }
 
-// stillThere is the inode when it is in the state of a version still, or else
-// whether to come again.
+// stillThere is the inode when it is still in the state of a version; busy asks to come again.
 func (k *Keeper) stillThere(ino table.Ino, p expected) (n *table.Inode, busy bool) {
 	v := k.o.Tree.Lock()
 	defer k.o.Tree.Unlock()
@@ -152,7 +151,7 @@ func (k *Keeper) stillThere(ino table.Ino, p expected) (n *table.Inode, busy boo
 	return &c, false
 }
 
-// knownDigest is what the remote said of the content that an inode has.
+// knownDigest is the digest that the remote gave for the content of an inode.
 func (k *Keeper) knownDigest(n *table.Inode) string {
 	v := k.o.Tree.Lock()
 	defer k.o.Tree.Unlock()
@@ -164,8 +163,8 @@ func (k *Keeper) knownDigest(n *table.Inode) string {
 	return ""
 }
 
-// FinishMoves moves content into the history, or away, where the table says that
-// it is to go and the last run did not come to it.
+// FinishMoves moves content into the history, or away, where the table says that it is to go and
+// the last run did not get to it.
 func (k *Keeper) FinishMoves() {
 	type move struct {
 		ino table.Ino
@@ -198,7 +197,7 @@ func (k *Keeper) FinishMoves() {
 	k.ForgetMoved()
 }
 
-// wake has the worker look at what is due. It never blocks.
+// wake makes the worker look at due work. It never blocks.
 func (k *Keeper) wake() {
 	select {
 	case k.kick <- struct{}{}:
