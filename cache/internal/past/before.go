@@ -12,20 +12,20 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// before is the tree as it was before some record, as far as it was another. It
-// knows the first thing that happened to each inode since: that tells where the
-// inode was and what was in it. What happened to a name tells who had it.
+// before is the tree as it was before some record, as far as it differs from the present. It has
+// the first event of each inode since, which tells the inode's place and content before. The first
+// event of a name tells which inode had it.
 type before struct {
 	h     *Past
 	first map[table.Ino]event
 	names map[table.Link]*holder
-	known map[table.Ino]struct{} // what was there before, as records of that time say
+	known map[table.Ino]struct{} // inodes that existed before, by records of that time
 	reach error                  // why not all is known
-	after int64                  // the time of the last record before: what was made since was not there
-	until int64                  // the time of the state: what is younger is not as it was
+	after int64                  // time of the last record before: inodes made since did not exist
+	until int64                  // the time of the state: younger content is not as it was
 }
 
-// event is what happened to an inode; its record has no Change when nothing did.
+// event is the first record of an inode since; without an event the record has no Change.
 type event struct {
 	id uint64
 	r  *history.Record
@@ -62,7 +62,7 @@ func (h *Past) before(ctx context.Context, cut uint64, s State) (*before, error)
 	return p, p.carry(ctx)
 }
 
-// carry adds what moved with a directory: nothing happened to it itself.
+// carry adds the inodes that moved with a directory, without an event of their own.
 func (p *before) carry(ctx context.Context) error {
 	var dirs []table.Ino
 	v := p.h.o.Tree.Lock()
@@ -87,8 +87,8 @@ func (p *before) carry(ctx context.Context) error {
 	return nil
 }
 
-// carryNames is carry for what is in one directory, and gives the directories
-// in it that are still to be looked into. The lock is held for a step at most.
+// carryNames is carry for the entries of one directory, and returns those of its directories that
+// carry still has to look into. The lock is held for a step at most.
 func (p *before) carryNames(ctx context.Context, dir table.Ino) (dirs []table.Ino, err error) {
 	after := ""
 	for step := logStep; step == logStep && err == nil; err = ctx.Err() {
@@ -111,9 +111,9 @@ func (p *before) carryNames(ctx context.Context, dir table.Ino) (dirs []table.In
 	return dirs, err
 }
 
-// stayed is the event of an inode to which nothing happened. It stands for the last
-// record of it, if there is one; if not, of what is younger than the state only that is
-// known to be new which never was at the remote.
+// stayed is the event of an inode without records since. It stands for the last record of it, if
+// there is one; without one, only an inode younger than the state that never was at the remote is
+// known to be new.
 func (p *before) stayed(v *tree.View, l table.Link, ino table.Ino, n *table.Inode) event {
 	r := history.About("", "", l, ino, n)
 	at, _ := v.LocalPath(l)
@@ -130,8 +130,8 @@ func (p *before) stayed(v *tree.View, l table.Link, ino table.Ino, n *table.Inod
 	return event{id: id, r: r}
 }
 
-// pathOf is where a name was, "" if its directory was not there. noted is its path as it
-// was written down.
+// pathOf is the path that a name had, "" if its directory did not exist. noted is the path in its
+// record.
 func (p *before) pathOf(v *tree.View, l table.Link, noted string) string {
 	var names []string
 	for range maxDepth {
@@ -156,7 +156,7 @@ func (p *before) pathOf(v *tree.View, l table.Link, noted string) string {
 	return noted
 }
 
-// placeOf is where an inode with an event was, "" if nowhere.
+// placeOf is the path of an inode with an event, "" if it had none.
 func (p *before) placeOf(v *tree.View, e event) string {
 	l, noted, there := p.was(e)
 	if !there {
@@ -165,8 +165,8 @@ func (p *before) placeOf(v *tree.View, e event) string {
 	return p.pathOf(v, l, noted)
 }
 
-// scopeOf is where a path leads in the past. A directory is the same wherever
-// it was; what is in a directory goes by its name.
+// scopeOf is the path in the past for a present one. A directory is followed to its earlier place;
+// a file is taken by its name in its directory.
 func (p *before) scopeOf(ctx context.Context, path string) string {
 	l, ino, err := p.h.o.Volume.Find(ctx, path)
 	if err != nil || l.Dir == 0 {
@@ -197,7 +197,7 @@ func (p *before) source(v *tree.View, e event) (src source) {
 	return contentNow(v, e.id, r)
 }
 
-// contentNow is contentOf, and where the remote has it if nothing else does.
+// contentNow is contentOf, or the remote if only that has the content.
 func contentNow(v *tree.View, id uint64, r *history.Record) source {
 	src := contentOf(v, id, r)
 	n := v.Inode(r.Ino)

@@ -14,7 +14,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// findCommit is a revision that a person named, with enough of its name.
+// findCommit finds the revision that a person named, by a sufficient part of its name.
 func (h *Past) findCommit(ctx context.Context, name string) (providers.Found, error) {
 	s, ok := providers.As[providers.Snapshotter](h.o.Remote)
 	if !ok {
@@ -27,9 +27,9 @@ func (h *Past) findCommit(ctx context.Context, name string) (providers.Found, er
 	return found, err
 }
 
-// planToCommit finds out how a commit, or what it was made of, differs from the
-// present, at a path and below. Looked at is only what differs from the head, in
-// the commit or here. What never goes to the store is no part of it.
+// planToCommit finds the differences of a commit, or of its parent, from the present, at a path
+// and below. It looks only at paths that differ from the head, in the commit or locally. Entries
+// that never go to the store are no part of it.
 func (h *Past) planToCommit(ctx context.Context, path string, s State) (Plan, error) {
 	found, err := h.findCommit(ctx, s.Commit)
 	if err != nil {
@@ -80,7 +80,7 @@ type committed struct {
 	remove []Item
 }
 
-// lookAt compares what a path has, with all below it.
+// lookAt compares a path, with all below it.
 func (c *committed) lookAt(path string) error {
 	at, err := providers.ParseLocator(strings.TrimSuffix(path, "/"))
 	if err != nil {
@@ -116,7 +116,7 @@ func (c *committed) lookAt(path string) error {
 	return c.lookBelow(at, want, ino, n)
 }
 
-// then is what the commit has; nil for nothing.
+// then is the commit's entry; nil for none.
 func (c *committed) then(at providers.Locator) (*providers.Info, error) {
 	if c.tree == nil {
 		return nil, nil
@@ -131,7 +131,7 @@ func (c *committed) then(at providers.Locator) (*providers.Info, error) {
 	return &info, nil
 }
 
-// now is what is here; shared is false for what never goes to the store.
+// now is the local inode; shared is false for one that never goes to the store.
 func (c *committed) now(l table.Link, ino table.Ino) (n *table.Inode, shared bool) {
 	v := c.h.o.Tree.Lock()
 	defer c.h.o.Tree.Unlock()
@@ -142,7 +142,7 @@ func (c *committed) now(l table.Link, ino table.Ino) (n *table.Inode, shared boo
 	return &had, !c.h.o.Volume.StaysLocal(v, l, n)
 }
 
-// compare notes what would have to be done about one path.
+// compare notes the change that one path would need.
 func (c *committed) compare(path string, at providers.Locator, want *providers.Info, ino table.Ino, n *table.Inode) error {
 	switch {
 	case want == nil && n == nil:
@@ -168,8 +168,8 @@ func (c *committed) compare(path string, at providers.Locator, want *providers.I
 	return nil
 }
 
-// lookBelow looks at all that either side has in a directory, where one of them
-// differs as a whole.
+// lookBelow compares all entries that either side has in a directory, where one of them differs as
+// a whole.
 func (c *committed) lookBelow(at providers.Locator, want *providers.Info, ino table.Ino, n *table.Inode) error {
 	var names []string
 	if n != nil && n.IsDir() {
@@ -205,8 +205,8 @@ func (c *committed) lookBelow(at providers.Locator, want *providers.Info, ino ta
 	return nil
 }
 
-// plan is what was found out. A directory goes when something in it does: one that
-// was empty before is in no commit.
+// plan is the result. A directory is removed when one of its files is: a directory that was empty
+// before is in no commit.
 func (c *committed) plan() (pl Plan) {
 	goes := map[string]bool{}
 	for _, it := range c.remove {

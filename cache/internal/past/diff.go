@@ -20,36 +20,35 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/history"
 )
 
-// What a diff is bounded by, in bytes.
+// The bounds of a diff, in bytes.
 const (
-	maxSide = 8 << 20  // of content that is compared, on each side
+	maxSide = 8 << 20  // of compared content, on each side
 	maxText = 32 << 20 // of the diff
 )
 
-// DiffOptions say what is compared.
+// DiffOptions select the states and paths to compare.
 type DiffOptions struct {
 	// Path is a file, or a directory with all below; "" is everything.
 	Path string
 
-	// From and To are the states that are compared. The zero To is now. The zero
-	// From, of a file, is the newest version that differs; a directory has none.
+	// From and To are the states that are compared. The zero To is now. The zero From, of a file,
+	// is the newest version that differs; a directory has none.
 	From, To State
 
-	// At stands before all paths that are shown: where the tree is.
+	// At precedes all paths that are shown: the place of the tree.
 	At string
 }
 
 // errNoFrom says that a directory has no versions of its own.
 var errNoFrom = fmt.Errorf("a directory needs a state to be compared with: %w", syscall.EINVAL)
 
-// errIsDir says that a path is one, of which there is no content.
+// errIsDir says that a path is a directory, which has no content.
 var errIsDir = errors.New("it is a directory")
 
-// Diff compares two states, as a unified diff of each file that differs, in the
-// order of their paths; "" when they are equal. What was not there in one of
-// them is compared with /dev/null, as a directory is in which nothing differs,
-// with a / behind its name. Content that is not text is only said to
-// differ.
+// Diff compares two states, as a unified diff of each file that differs, in the order of their
+// paths; "" when they are equal. A file that is missing in one of them is compared with /dev/null,
+// and so is a directory without differing files, with a / behind its name. Content that is not
+// text is only said to differ.
 func (h *Past) Diff(ctx context.Context, o DiffOptions) (string, error) {
 	o.Path = strings.Trim(o.Path, "/")
 	text, err := (&differ{h: h, o: o, maxSide: maxSide, maxText: maxText}).diff(ctx)
@@ -91,8 +90,8 @@ func (d *differ) diff(ctx context.Context) (string, error) {
 	return text, err
 }
 
-// shape is a state as far as it is not the present: what a plan would do, by
-// path; nil where nothing was.
+// shape is a state as far as it is not the present: the results of a plan, by path; nil where the
+// path was free.
 type shape struct {
 	state  State
 	other  map[string]*Item
@@ -115,7 +114,7 @@ func (d *differ) shapeOf(ctx context.Context, s State) (shape, error) {
 	return sh, err
 }
 
-// compare compares whatever may differ.
+// compare compares all paths that may differ.
 func (d *differ) compare(ctx context.Context, from, to shape) (string, error) {
 	paths := map[string]bool{}
 	if !d.isDir {
@@ -143,14 +142,13 @@ func (d *differ) compare(ctx context.Context, from, to shape) (string, error) {
 	return textOf(all) + d.unsure(from, to), nil
 }
 
-// difference is what is to be shown of a path, "" for nothing.
+// difference is the text to show for a path, "" for none.
 type difference struct {
 	path, text string
 	dir        bool
 }
 
-// textOf shows differences. Of directories it shows those that nothing else
-// shows to be there.
+// textOf shows differences. A directory is shown only if nothing below it is.
 func textOf(all []difference) string {
 	shown := map[string]bool{}
 	for i := range slices.Backward(all) {
@@ -170,7 +168,7 @@ func textOf(all []difference) string {
 	return out.String()
 }
 
-// unsure tells what cannot be compared.
+// unsure lists the paths that cannot be compared.
 func (d *differ) unsure(shapes ...shape) string {
 	var out strings.Builder
 	for _, s := range shapes {
@@ -200,7 +198,7 @@ func (d *differ) compareFile(ctx context.Context, from, to shape, path string) (
 		return diff, err
 	}
 	diff.dir = a.dir && b.absent || a.absent && b.dir
-	switch { // a directory is nothing that a file could be compared with
+	switch { // a directory cannot be compared with a file
 	case a.dir && b.dir:
 		return diff, nil
 	case a.dir && !b.absent:
@@ -221,10 +219,10 @@ type side struct {
 	dir    bool
 }
 
-// nothing is the side of what is not there.
+// nothing is the side of a path that is free.
 var nothing = side{label: "/dev/null", whole: true, absent: true}
 
-// side reads what a path has in a state.
+// side reads the content of a path in a state.
 func (d *differ) side(ctx context.Context, s shape, path string) (side, error) {
 	it, isOther := s.other[path]
 	label := path
@@ -256,7 +254,7 @@ func (d *differ) side(ctx context.Context, s shape, path string) (side, error) {
 	return d.read(label, r, err)
 }
 
-// label is how a path in a state is called.
+// label is the name of a path in a state.
 func (d *differ) label(s shape, path string) string {
 	path = exactjson.Visible(pathpkg.Join(d.o.At, path)) // a diff is text
 	switch {
@@ -268,7 +266,7 @@ func (d *differ) label(s shape, path string) string {
 	return path + "@" + s.state.Name()
 }
 
-// read is the side that a reader gives, if it was opened without an error.
+// read is the side with a reader's content, if it was opened without an error.
 func (d *differ) read(label string, r io.ReadCloser, err error) (side, error) {
 	s := side{label: label}
 	if err != nil {
@@ -318,7 +316,7 @@ func (d *differ) before(ctx context.Context, to shape) (State, error) {
 	return State{}, fmt.Errorf("%s: nothing to compare with: %w", d.o.Path, ErrNoVersion)
 }
 
-// openNow opens what a path has now; of a link it is where that leads.
+// openNow opens the present content of a path; that of a link is its target.
 func (h *Past) openNow(ctx context.Context, path string) (io.ReadCloser, error) {
 	_, ino, err := h.o.Volume.Find(ctx, path)
 	if err != nil && !errors.Is(err, syscall.ENOTDIR) {
@@ -358,7 +356,7 @@ func unified(a, b side) string {
 		return fmt.Sprintf("Binary files %s and %s differ\n", a.label, b.label)
 	}
 	out := textdiff.Diff(a.label, a.data, b.label, b.data)
-	// The first line is a command that no one gave.
+	// The first line names a command that was not run.
 	if _, rest, ok := bytes.Cut(out, []byte("\n")); ok && bytes.HasPrefix(out, []byte("diff ")) {
 		out = rest
 	}

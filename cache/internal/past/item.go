@@ -12,11 +12,11 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Item is something that a restore brings back, or takes away.
+// Item is an entry that a restore brings back, or removes.
 type Item struct {
 	Path   string
-	Of     string    // of a version: where its file is
-	Was    string    // of what goes: where it was, "" if nowhere
+	Of     string    // of a version: the path of its file
+	Was    string    // of an entry to remove: its path then, "" if none
 	Ino    table.Ino // that it was
 	Mode   uint32
 	Target string         // of a symbolic link, if it is known: see Past.Target
@@ -34,7 +34,7 @@ func (h *Past) Open(it Item) (r io.ReadCloser, size int64, err error) { return h
 // IsGone reports whether content that an item had is known not to be kept.
 func (it *Item) IsGone() bool { return it.kind() == syscall.S_IFREG && it.src.kind == contentGone }
 
-// Check fails where the remote does not keep content that it may keep. Only it knows.
+// Check fails where the remote does not keep content that it may keep. Only the remote knows.
 func (h *Past) Check(it Item) error {
 	if it.src.kind != contentPast || it.src.revision != "" {
 		return nil
@@ -46,8 +46,8 @@ func (h *Past) Check(it Item) error {
 	return err
 }
 
-// Target is where an item leads, if it is a link; the remote is asked if no one had asked it
-// before.
+// Target is the target of an item that is a link; the remote is asked if its target was never
+// read.
 func (h *Past) Target(ctx context.Context, it Item) (string, error) {
 	if it.kind() != syscall.S_IFLNK || it.Target != "" {
 		return it.Target, nil
@@ -55,7 +55,7 @@ func (h *Past) Target(ctx context.Context, it Item) (string, error) {
 	return h.o.Volume.Readlink(ctx, it.Ino)
 }
 
-// IsNowSo reports whether a path has what an item is.
+// IsNowSo reports whether a path is as an item says.
 func (h *Past) IsNowSo(ctx context.Context, it Item) (bool, error) {
 	_, ino, err := h.o.Volume.Find(ctx, it.Path)
 	if err != nil && !errors.Is(err, syscall.ENOTDIR) {
@@ -84,8 +84,7 @@ func (h *Past) IsNowSo(ctx context.Context, it Item) (bool, error) {
 	return false, nil
 }
 
-// hasPast reports whether a file has the content of a revision, and may be
-// executed as that one.
+// hasPast reports whether a file has the content and the mode bits of a revision's file.
 func (h *Past) hasPast(ctx context.Context, it Item, ino table.Ino, n table.Inode) (bool, error) {
 	if it.src.size != n.Size || attrs.TakeMode(n.Mode, it.Attr) != n.Mode {
 		return false, nil
@@ -95,7 +94,7 @@ func (h *Past) hasPast(ctx context.Context, it Item, ino table.Ino, n table.Inod
 		return false, err
 	}
 	defer theirs.Close()
-	ours, _, err := h.o.Volume.Open(ctx, ino) // which may have to be fetched, for nothing without theirs
+	ours, _, err := h.o.Volume.Open(ctx, ino) // last: it may have to be fetched
 	if err != nil {
 		return false, err
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// LogFilter says which versions Log gives. Zero fields do not choose.
+// LogFilter selects the versions that Log gives. Zero fields do not select.
 type LogFilter struct {
-	// Path is a file or a directory: versions of it and below, by where the
-	// files are now or where they were.
+	// Path is a file or a directory: versions of it and below, by the present paths of the files
+	// or their paths then.
 	Path                      string
 	Since, Until              time.Time // both included
 	Event, Turn, Conversation string
-	Commit                    string // that has what they tell of: its name, or enough of it
+	Commit                    string // that they went into: its name, or enough of it
 	Limit                     int    // the newest so many
 }
 
@@ -56,7 +56,7 @@ func (h *Past) Log(ctx context.Context, f LogFilter) ([]Version, error) {
 	return list, err
 }
 
-// matches looks at all but the path.
+// matches applies all fields but the path.
 func (f *LogFilter) matches(r *history.Record) bool {
 	at := time.Unix(0, r.Time)
 	return (f.Since.IsZero() || !at.Before(f.Since)) && (f.Until.IsZero() || !at.After(f.Until)) &&

@@ -11,29 +11,28 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// Who had a name at some time, the first record of the name since tells: it is of
-// who had it then, or of who came to a name that was free. So whatever else had
-// the name came later, also where no record says when that came: from a first
-// look into a directory, or from versions of this program that did not note what
-// a pull brought.
+// The first record of a name since some time tells which inode had the name then: it is about
+// that inode, or about one that came to a free name. So any other inode with the name came
+// later, even where no record says when: by a first look into a directory, or by a pull of an
+// earlier version of this program, which did not note pulls.
 
-// holder is what the records since some time say first of a name.
+// holder is the earlier holder of a name, by the name's first record since some time.
 type holder struct {
-	ino    table.Ino  // had it; 0: no one had
-	from   table.Link // where who came to it was, if nothing else has happened to it
-	looked bool       // whether all records of the name are there
-	lost   bool       // they are not
+	ino    table.Ino  // had the name; 0: it was free
+	from   table.Link // old name of the inode that came to it, if nothing else happened to it
+	looked bool       // whether all records of the name exist
+	lost   bool       // they do not
 }
 
 var (
-	// ErrUnsure says that something came here since, or somewhere else before.
+	// ErrUnsure says that the inode came to this name since, or was elsewhere before.
 	ErrUnsure = errors.New("it is not known whether it was there then")
 
-	// ErrGivenUp says that the record is gone that would tell.
+	// ErrGivenUp says that the record that would tell is gone.
 	ErrGivenUp = errors.New("what happened first to this name since is not known any more")
 )
 
-// knows takes a record of before: what it tells of was there, and its directory.
+// knows takes a record from before: its inode existed, and its directory.
 func (p *before) knows(r *history.Record) {
 	if r.Ino != 0 {
 		p.known[r.Ino] = struct{}{}
@@ -44,7 +43,7 @@ func (p *before) knows(r *history.Record) {
 // saw takes the next record since.
 func (p *before) saw(v *tree.View, id, cut uint64, r *history.Record) {
 	if r.Ino == 0 {
-		return // never here
+		return // never local
 	}
 	if _, seen := p.first[r.Ino]; !seen {
 		p.first[r.Ino] = event{id: id, r: r}
@@ -64,13 +63,13 @@ func (p *before) saw(v *tree.View, id, cut uint64, r *history.Record) {
 	}
 }
 
-// isNew reports whether an inode came to be with a record.
+// isNew reports whether a record is about an inode's making.
 func (p *before) isNew(r *history.Record) bool {
 	return r.Change == history.Made || r.New && r.Birth > p.after
 }
 
-// left notes that an inode had a name, and where that went, if it was renamed. Of
-// two that change places the first has come when the second leaves.
+// left notes that an inode had a name, and its next name, if it was renamed. Of two that exchange
+// their names the first has come when the second leaves.
 func (p *before) left(l table.Link, ino table.Ino, to table.Link) {
 	switch h := p.names[l]; {
 	case h == nil:
@@ -82,7 +81,7 @@ func (p *before) left(l table.Link, ino table.Ino, to table.Link) {
 	}
 }
 
-// reached notes that something came to a name.
+// reached notes that an inode came to a name.
 func (p *before) reached(l, from table.Link) {
 	if h := p.names[l]; h != nil {
 		h.from = table.Link{}
@@ -91,7 +90,7 @@ func (p *before) reached(l, from table.Link) {
 	p.names[l] = &holder{from: from}
 }
 
-// was reports whether an inode with an event was there, and where.
+// was is the name and path of an inode with an event; there is false if it had none.
 func (p *before) was(e event) (l table.Link, path string, there bool) {
 	r := e.r
 	if p.isNew(r) {
@@ -105,7 +104,7 @@ func (p *before) was(e event) (l table.Link, path string, there bool) {
 	return l, path, h == nil || h.ino == r.Ino
 }
 
-// doubt says why it is not known whether an inode with an event was there.
+// doubt says why it is not known whether an inode with an event had its place.
 func (p *before) doubt(v *tree.View, e event) error {
 	l, _, _ := p.was(e)
 	if h := p.names[l]; h != nil && h.lost {
@@ -117,7 +116,7 @@ func (p *before) doubt(v *tree.View, e event) error {
 	return nil
 }
 
-// add has a file considered to which nothing happened, if it is in doubt.
+// add includes a file without records since, if it is in doubt.
 func (p *before) add(ctx context.Context, path string) {
 	l, ino, err := p.h.o.Volume.Find(ctx, path)
 	v := p.h.o.Tree.Lock()
@@ -128,13 +127,13 @@ func (p *before) add(ctx context.Context, path string) {
 	}
 	e := p.stayed(v, l, ino, n)
 	if p.doubt(v, e) != nil {
-		e.r.Change = history.Ended // as what is not what it was
+		e.r.Change = history.Ended // as for a file that is not what it was
 		e.r.Stays = true
 		p.first[ino] = e
 	}
 }
 
-// inOrder are the events as they happened, and then what nothing happened to.
+// inOrder are the events as they happened, and then the inodes without records.
 func (p *before) inOrder() []event {
 	all := make([]event, 0, len(p.first))
 	for _, e := range p.first {

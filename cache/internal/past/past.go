@@ -19,28 +19,28 @@ var (
 	// ErrNoVersion says that the history has no such version, or not any more.
 	ErrNoVersion = errors.New("no such version in the history")
 
-	// ErrNotThere says that a path has nothing.
+	// ErrNotThere says that a path is free.
 	ErrNotThere = fmt.Errorf("nothing is there: %w", iofs.ErrNotExist)
 )
 
 // Volume is a working copy, which may have to ask the remote.
 type Volume interface {
-	// Find walks to a local path. An inode of 0 says that the name is free; the directory of
-	// the link is 0 when not even that is there.
+	// Find walks to a local path. An inode of 0 says that the name is free; the directory of the
+	// link is 0 when not even that exists.
 	Find(ctx context.Context, path string) (l table.Link, ino table.Ino, err error)
-	// Load has the names in a directory known.
+	// Load loads the names in a directory.
 	Load(ctx context.Context, dir table.Ino) error
-	// Open opens all content that an inode has now.
+	// Open opens all present content of an inode.
 	Open(ctx context.Context, ino table.Ino) (r io.ReadCloser, size int64, err error)
-	// Readlink is where a symbolic link leads. It is history.ErrNotKept of one that is gone.
+	// Readlink is the target of a symbolic link, or history.ErrNotKept for one that is gone.
 	Readlink(ctx context.Context, ino table.Ino) (string, error)
 	// Differing are the paths at which something may differ from a revision.
 	Differing(ctx context.Context, r providers.Revision) ([]string, error)
-	// StaysLocal reports whether what has a name never goes to the remote.
+	// StaysLocal reports whether the inode of a name never goes to the remote.
 	StaysLocal(v *tree.View, l table.Link, n *table.Inode) bool
 }
 
-// Options are what a Past needs of those who use it.
+// Options are the dependencies of a Past.
 type Options struct {
 	Tree    *tree.Tree
 	Store   *content.Store
@@ -50,13 +50,13 @@ type Options struct {
 	Context context.Context // ends with the working copy
 }
 
-// Past is what a working copy was.
+// Past describes the earlier states of a working copy.
 type Past struct{ o Options }
 
 // New makes the past of a working copy.
 func New(o Options) *Past { return &Past{o} }
 
-// IsNow reports whether a path is there now, and a directory.
+// IsNow reports whether a path exists now, and is a directory.
 func (h *Past) IsNow(ctx context.Context, path string) (found, dir bool) {
 	_, ino, err := h.o.Volume.Find(ctx, path)
 	v := h.o.Tree.Lock()

@@ -12,16 +12,16 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// Plan is the difference between the present and a state: first what is to be
-// there, directories before what is in them, then what is not. A restore makes
-// it so, and a diff shows it.
+// Plan is the difference between the present and a state: first the entries that exist in the
+// state, directories before their entries, then those to remove. A restore applies it, and a diff
+// shows it.
 type Plan struct {
 	Items  []Item
 	Remove []Item
-	Unsure []history.Skipped // what is not known
+	Unsure []history.Skipped // paths whose state is not known
 }
 
-// Plan finds out how a state differs from the present, at a path and below.
+// Plan finds the differences of a state from the present, at a path and below.
 func (h *Past) Plan(ctx context.Context, path string, s State) (Plan, error) {
 	if err := s.check(); err != nil {
 		return Plan{}, err
@@ -51,7 +51,7 @@ func (h *Past) Plan(ctx context.Context, path string, s State) (Plan, error) {
 	return pl, nil
 }
 
-// itemOf is the file of a version, if a path means a file.
+// itemOf is the file of a version, if the path means a file.
 func (h *Past) itemOf(ctx context.Context, path, version string) (it Item, isOne bool, err error) {
 	_, ino, ferr := h.o.Volume.Find(ctx, path)
 	id, ok := parseID(version)
@@ -73,8 +73,8 @@ func (h *Past) itemOf(ctx context.Context, path, version string) (it Item, isOne
 	return it, true, nil
 }
 
-// planFor compares the past with the present, at a path and below. scope is the
-// path that it had then.
+// planFor compares the past with the present, at a path and below. scope is the path that it had
+// then.
 func (h *Past) planFor(p *before, now, scope string) Plan {
 	v := h.o.Tree.Lock()
 	defer h.o.Tree.Unlock()
@@ -95,7 +95,7 @@ func (h *Past) planFor(p *before, now, scope string) Plan {
 	return pl
 }
 
-// sort puts a directory before what is in it.
+// sort puts a directory before its entries.
 func (pl *Plan) sort() {
 	byPath := func(a, b Item) int { return strings.Compare(a.Path, b.Path) }
 	slices.SortFunc(pl.Items, byPath)
@@ -112,8 +112,8 @@ type comparison struct {
 	unsure     []history.Skipped
 }
 
-// add compares where an inode is with where it was. What had a name that something else
-// had first came there later.
+// add compares the present path of an inode with its path then. If two claim a name, the one that
+// is added later came to it later.
 func (c *comparison) add(v *tree.View, ino table.Ino, e event) {
 	here, at := placeNow(v, ino), c.p.placeOf(v, e)
 	there := ""
@@ -138,7 +138,7 @@ func (c *comparison) add(v *tree.View, ino table.Ino, e event) {
 	}
 }
 
-// doubt says that it is not known what was at a path.
+// doubt says that the state of a path is not known.
 func (c *comparison) doubt(here, there string, err error) {
 	path := there
 	if history.Below(here, c.now) {
@@ -149,7 +149,7 @@ func (c *comparison) doubt(here, there string, err error) {
 	}
 }
 
-// placeNow is where an inode is, "" if nowhere.
+// placeNow is the path of an inode, "" if it has none.
 func placeNow(v *tree.View, ino table.Ino) string {
 	at, ok := v.LocalPathOf(ino)
 	if !ok {

@@ -15,26 +15,26 @@ import (
 )
 
 // Changes are the changes of a working copy that a restore consists of. Each is one like any
-// other: it is sent to the remote, programs that have the file open keep what they have, and
-// the history has what it replaces or removes.
+// other: it is sent to the remote, programs that have the file open keep the content that they
+// have, and the history has the content that it replaces or removes.
 type Changes interface {
-	// MakeDir gives a name a directory, or finds the one that it has.
+	// MakeDir gives a name a directory, or finds its present one.
 	MakeDir(l table.Link) (table.Ino, error)
-	// Enter gives a name a new inode in place of what it stands for: a link, or a file with
-	// content that the store has under the number of that inode.
+	// Enter gives a name a new inode in place of its present one: a link, or a file with content
+	// that the store has under the number of that inode.
 	Enter(l table.Link, it Item, content files.Made) error
-	// Remove takes a name away, of a directory only if that is empty. It reports whether the
-	// name still stood for the item.
+	// Remove removes a name, that of a directory only if it is empty. It reports whether the name
+	// still had the item's inode.
 	Remove(l table.Link, it Item) (bool, error)
-	// Sent waits until the remote has all of it, and what was brought back at some paths, if
-	// a close would.
+	// Sent waits until the remote has all of it, and the content restored at some paths, if a
+	// close would.
 	Sent(ctx context.Context, paths []string) error
 }
 
-// RestoreOptions say what is brought back.
+// RestoreOptions select the entries to bring back.
 type RestoreOptions struct {
-	// Path is a file, or a directory with all below; "" is everything. A
-	// directory is brought back where it is, wherever it was.
+	// Path is a file, or a directory with all below; "" is everything. A directory is brought back
+	// at its present path, wherever it was.
 	Path string
 
 	// To is the state to go back to.
@@ -43,14 +43,14 @@ type RestoreOptions struct {
 	// DryRun changes nothing.
 	DryRun bool
 
-	// Refuse is asked before a path is changed; an error skips it. nil: none.
+	// Refuse is asked before a path is changed; an error skips the path. nil: none is refused.
 	Refuse func(path string) error
 }
 
 // RestoreReport says what a Restore did, by path.
 type RestoreReport struct {
 	Restored []string          `json:"restored,omitempty"`
-	Removed  []string          `json:"removed,omitempty"` // what was not there at that time; the history has it
+	Removed  []string          `json:"removed,omitempty"` // did not exist then; the history has them
 	Skipped  []history.Skipped `json:"skipped,omitempty"`
 }
 
@@ -61,9 +61,9 @@ func (e *OtherFileError) Error() string {
 	return fmt.Sprintf("version %s is of %s, not of %s", e.Version, e.Of, e.Path)
 }
 
-// Restore brings files back as they were, by changes from which nothing in the history is
-// taken away. What cannot be brought back is skipped and reported; an error means that not
-// even that could be found out.
+// Restore brings files back as they were, by changes that remove nothing from the history. Paths
+// that cannot be brought back are skipped and reported; an error means that there is no plan, or
+// that it was not carried out to its end, or not sent.
 func (h *Past) Restore(ctx context.Context, to Changes, o RestoreOptions) (RestoreReport, error) {
 	o.Path = strings.Trim(o.Path, "/")
 	r := restoring{Past: h, ctx: ctx, to: to, o: o}
@@ -97,8 +97,8 @@ type restoring struct {
 	report RestoreReport
 }
 
-// carryOut does what a plan says, and reports it. What could not be brought
-// back to where it was is not taken away from where it is.
+// carryOut carries a plan out, and reports it. An inode that could not be brought back to its old
+// path is not removed from its present one.
 func (r *restoring) carryOut(pl Plan) error {
 	report := &r.report
 	failed := map[table.Ino]string{}
@@ -112,7 +112,7 @@ func (r *restoring) carryOut(pl Plan) error {
 		}
 		report.note(&report.Restored, it.Path, done, err)
 	}
-	for _, it := range slices.Backward(pl.Remove) { // a directory after what is in it
+	for _, it := range slices.Backward(pl.Remove) { // a directory after its entries
 		if it.Path == r.o.Path && it.Was != "" {
 			report.Skipped = append(report.Skipped, history.Skipped{Path: it.Path, Reason: "it was " + it.Was + " then", Was: it.Was})
 			continue
@@ -141,7 +141,7 @@ func (r *RestoreReport) note(list *[]string, path string, done bool, err error) 
 	}
 }
 
-// bring brings one thing back, and reports whether there was anything to do.
+// bring brings one entry back, and reports whether there was anything to do.
 func (r *restoring) bring(it Item) (done bool, err error) {
 	isThere, err := r.IsNowSo(r.ctx, it)
 	if err != nil || isThere {
@@ -231,7 +231,7 @@ func (r *restoring) makeDir(path string) (table.Ino, error) {
 	return r.to.MakeDir(l)
 }
 
-// remove takes away what was not there.
+// remove removes an entry that did not exist.
 func (r *restoring) remove(it Item) (bool, error) {
 	l, ino, err := r.Past.o.Volume.Find(r.ctx, it.Path)
 	if err != nil || ino != it.Ino {
@@ -246,8 +246,8 @@ func (r *restoring) remove(it Item) (bool, error) {
 	return r.to.Remove(l, it)
 }
 
-// fetch fetches the content of a file that is about to be replaced or removed, if it is not
-// all local: the history takes only what is.
+// fetch fetches the content of a file that is about to be replaced or removed, if it is not all
+// local: the history takes only local content.
 func (r *restoring) fetch(path string) error {
 	_, ino, err := r.Past.o.Volume.Find(r.ctx, path)
 	v := r.Past.o.Tree.Lock()

@@ -18,29 +18,29 @@ import (
 // source is where the content of a version is.
 type source struct {
 	kind contentKind
-	id   uint64    // in the store's history; of what is here, its record
-	ino  table.Ino // whose content it is still
+	id   uint64    // in the store's history; of local content, its record
+	ino  table.Ino // that still has the content
 	gen  uint64
 	size int64
 
-	revision providers.Revision // that has it, at a path
+	revision providers.Revision // that has the content, at a path
 	at       providers.Locator
-	version  string // that it must have there; "": any
+	version  string // that the path must have; "": any
 }
 
 type contentKind uint8
 
-// Where content is.
+// The places of content.
 const (
 	contentGone  contentKind = iota
 	contentKept              // in the store's history
-	contentHere              // the working copy has it still
-	contentAway              // so has the remote, from where it is fetched
-	contentEmpty             // there is nothing in it
+	contentHere              // the working copy still has it
+	contentAway              // the remote has it, under the present inode
+	contentEmpty             // it is empty
 	contentPast              // a revision of the remote has it, or the remote may keep it as a version
 )
 
-// contentOf finds the content of a record.
+// contentOf finds the place of a record's content.
 func contentOf(v *tree.View, id uint64, r *history.Record) source {
 	switch {
 	case r.Kept:
@@ -70,7 +70,7 @@ func (h *Past) Content(id string) (r io.ReadCloser, size int64, err error) {
 	return h.open(src)
 }
 
-// sourceOf is where the content of a version is.
+// sourceOf is the place of the content of a version.
 func (h *Past) sourceOf(id string) (src source, err error) {
 	number, ok := parseID(id)
 	err = h.o.Tree.View(func(v *tree.View) error {
@@ -120,8 +120,8 @@ func (h *Past) open(src source) (io.ReadCloser, int64, error) {
 	return f, st.Size(), nil
 }
 
-// movedOn is where content is that the working copy had, if it has it no more:
-// its file was removed or changed meanwhile, and the history took it, or no one.
+// movedOn is the new place of content that the working copy had, if it does not have it any more:
+// its file was removed or changed meanwhile, and the history took the content, or it is lost.
 func (h *Past) movedOn(src source) (now source, moved bool) {
 	v := h.o.Tree.Lock()
 	defer h.o.Tree.Unlock()
@@ -131,7 +131,7 @@ func (h *Past) movedOn(src source) (now source, moved bool) {
 	return now, now.kind != contentHere
 }
 
-// openHere opens content that the working copy still has, as it is now.
+// openHere opens content that the working copy still has, in its present state.
 func (h *Past) openHere(src source) (io.ReadCloser, int64, error) {
 	f, err := h.o.Store.Open(src.ino)
 	if err != nil {
@@ -145,12 +145,12 @@ func (h *Past) openHere(src source) (io.ReadCloser, int64, error) {
 	if !h.o.Keeper.IsQuietly(src.ino, src.gen) {
 		snap.Close()
 		f.Release()
-		return nil, 0, history.ErrNotKept // just now
+		return nil, 0, history.ErrNotKept // it changed just now
 	}
 	return &snapshotReader{snap.Reader(), snap, f}, snap.Size(), nil
 }
 
-// openAway opens content of which the remote has what is not here.
+// openAway opens content that is not all local, from the remote.
 func (h *Past) openAway(src source) (io.ReadCloser, int64, error) {
 	r, size, err := h.o.Volume.Open(h.o.Context, src.ino)
 	if err == nil && !h.o.Keeper.IsQuietly(src.ino, src.gen) {
@@ -188,8 +188,8 @@ func pastSource(p *history.Past, size int64) source {
 	return source{kind: contentPast, revision: p.Revision, at: at, size: size, version: p.Version}
 }
 
-// notKept says that a revision which the history remembers has gone from the store, or
-// what was in it, or that the store does not let that be known.
+// notKept says that a revision which the history remembers, or its content, has gone from the
+// store, or that the store does not let that be known.
 func (s *source) notKept(err error) error {
 	switch {
 	case s.version == "":

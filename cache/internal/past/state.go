@@ -14,12 +14,11 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// State is what a state of the past is called by: one of Version, Time, Event,
-// Commit, and Turn or Conversation, which may be combined.
+// State names a state of the past: by one of Version, Time, Event, Commit, and Turn or
+// Conversation, which may be combined.
 //
-// It is the state after the last change that is so called: after that version,
-// up to and with that time, of that turn. Of a file, a Version is its content,
-// and of all else the state after it.
+// It is the state after the last change with that name: after that version, up to and with that
+// time, of that turn. Of a file, a Version is its content, and of all else the state after it.
 type State struct {
 	Version      string    `json:"version,omitempty"`
 	Time         time.Time `json:"time,omitzero"`
@@ -35,7 +34,7 @@ type State struct {
 	Before bool `json:"before,omitempty"`
 }
 
-// IsZero reports whether it calls no state.
+// IsZero reports whether it names no state.
 func (s State) IsZero() bool { return s.kinds() == 0 }
 
 // kinds is how many of the names that exclude each other are given.
@@ -55,7 +54,7 @@ func (s State) check() error {
 	return nil
 }
 
-// Name is how a person writes it, without Before.
+// Name is the form in which a person writes it, without Before.
 func (s State) Name() string {
 	var names []string
 	for _, n := range []struct{ kind, name string }{
@@ -134,8 +133,8 @@ func (h *Past) runOf(ctx context.Context, s State) (first, last uint64, err erro
 	return first, last, err
 }
 
-// reachOf says what is not known of a state to which the history does not reach
-// back: of a time, or of what was before the first record that there is.
+// reachOf says which part of a state the history does not know, because it does not reach back so
+// far: to a time, or beyond its first record.
 func (h *Past) reachOf(s State, before bool) error {
 	v := h.o.Tree.Lock()
 	defer h.o.Tree.Unlock()

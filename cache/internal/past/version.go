@@ -15,14 +15,13 @@ type Version struct {
 	// Number counts the entries of one name, from 1 on.
 	Number uint64 `json:"number"`
 	Change string `json:"change"`        // Made, Written, Ended or Moved
-	New    bool   `json:"new,omitempty"` // the file came to be since the version before, if any
+	New    bool   `json:"new,omitempty"` // the file was made since the version before, if any
 	// Why tells more: "closed", "removed", "pulled" ...
 	Why string `json:"why,omitempty"`
 
-	// Path is where the file is now, or was last.
+	// Path is the present path of the file, or its last one.
 	Path string `json:"path"`
-	// Was is the path at that time, when it was another; From, of a move, the
-	// path before.
+	// Was is the path at that time, if it was another; From, of a move, the path before.
 	Was  string `json:"was,omitempty"`
 	From string `json:"from,omitempty"`
 
@@ -40,13 +39,13 @@ type Version struct {
 	// Commit is the revision of the store that this change went into; "" while it
 	// is in none, or where the store has none.
 	Commit string `json:"commit,omitempty"`
-	// Kept says that Content gives it (a bucket's versions are not looked at for that),
-	// Current that it is what is here now.
+	// Kept says that Content gives it (a bucket's versions are not checked for that), Current that
+	// it is the file's present state.
 	Kept    bool `json:"kept"`
 	Current bool `json:"current,omitempty"`
 }
 
-// versionOf is what is told of a record.
+// versionOf is the Version of a record.
 func versionOf(v *tree.View, id uint64, r *history.Record) Version {
 	ver := Version{ID: idText(id), Number: r.Number, New: r.New, Change: r.Change, Why: r.Why,
 		Time: time.Unix(0, r.Time), Actor: r.Actor, UID: r.UID, PID: r.PID, Command: r.Cmd,
