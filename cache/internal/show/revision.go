@@ -11,8 +11,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// revision shows the tree of a revision that the store knows, at a path that begins with its
-// name, or enough of it.
+// revision shows the tree of a revision that the store knows, at a path that begins with its name,
+// or enough of it.
 func (s *Shower) revision(ctx context.Context, path string) (e Entry, err error) {
 	defer func() { err = missing(err) }()
 	name, at, _ := strings.Cut(path, "/")
@@ -88,7 +88,7 @@ func (s *Shower) lastCommits(ctx context.Context) (names []string) {
 	return names
 }
 
-// missing is an error of a revision: one that is not known is not there.
+// missing turns the error of an unknown revision or path into syscall.ENOENT.
 func missing(err error) error {
 	for _, kind := range []error{providers.ErrNotExist, providers.ErrNotDir, providers.ErrInvalid} {
 		if errors.Is(err, kind) {

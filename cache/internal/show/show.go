@@ -1,15 +1,15 @@
-// Package show is what a working copy shows of itself as files that can only be read:
+// Package show presents parts of a working copy's state as files that can only be read:
 //
 //	history/<path>/<time>-<id>-<change>   the content of a version, if it was kept
 //	history/<revision>/<path>             the tree of a revision of a store that has some; the last are listed
 //	conflicts/<path>/{base,ours,theirs}   the sides of a conflict
 //
-//	s := show.New(show.Options{Past: p, Remote: r, Conflicts: all, ...})
+//	s := show.New(show.Options{Log: p, Remote: r, Conflicts: all, ...})
 //	e, err := s.Show(ctx, "history/d/f")
 //	e.Names // of its versions
 //
-// It knows no kernel: what an [Entry] is called there, and who may read it, its user says.
-// Methods of a Shower may be called at the same time.
+// It knows no kernel: its user decides the mode and owner of an [Entry]. Methods of a Shower may
+// be called concurrently.
 package show
 
 import (
@@ -32,17 +32,17 @@ import (
 // maxVersions bounds the versions that are shown; the log has all.
 const maxVersions = 10_000
 
-// A listing of the history is good until something changes, so that a program
-// sees what it has just done. One of more than long versions, which takes a
-// while to make, is good for longFor also then.
+// A listing of the history is good until something changes, so that a program sees the effect of
+// its own changes. One of more than long versions, which takes a while to make, is good for
+// longFor even after a change.
 const (
 	longFor = time.Second
 	long    = 1000
 )
 
-// Entry is something that is shown.
+// Entry is a file, a symbolic link or a directory that is shown.
 type Entry struct {
-	Names  []string // what is in a directory, those of directories with a slash at the end; nil in all else
+	Names  []string // of a directory: its entries, directories with a slash at the end; else nil
 	Size   int64
 	Time   time.Time
 	Exec   bool   // it may be executed, or searched
@@ -64,7 +64,7 @@ type Conflict struct {
 	Sides []Side
 }
 
-// Side is what a conflict is between.
+// Side is one side of a conflict.
 type Side struct {
 	Name string
 	Size int64
@@ -77,13 +77,13 @@ type Log interface {
 	Content(id string) (r io.ReadCloser, size int64, err error)
 }
 
-// Options are what a Shower needs of those who use it.
+// Options are the dependencies of a Shower.
 type Options struct {
 	Log       Log
 	Changes   func() uint64 // of the working copy so far
 	Remote    providers.Provider
 	Conflicts func() []Conflict
-	Dir       string // for copies of what cannot be read at any place
+	Dir       string // for copies of content without random access
 	Now       func() time.Time
 }
 
@@ -91,14 +91,14 @@ type Options struct {
 type Shower struct {
 	o Options
 
-	mu      sync.Mutex // guards what follows
-	history *listing   // as it was shown last; nil: it was not
+	mu      sync.Mutex // guards the field below
+	history *listing   // the last one that was made; nil: none
 }
 
-// New makes one.
+// New makes a Shower that has listed nothing.
 func New(o Options) *Shower { return &Shower{o: o} }
 
-// Show is what is at a path; syscall.ENOENT when nothing is.
+// Show gives the entry at a path; syscall.ENOENT when there is none.
 func (s *Shower) Show(ctx context.Context, path string) (Entry, error) {
 	top, _, _ := strings.Cut(path, "/")
 	var l *listing
@@ -139,10 +139,10 @@ func (s *Shower) Show(ctx context.Context, path string) (Entry, error) {
 	return d, nil
 }
 
-// listing is what one of the directories shows.
+// listing is the content of one of the top directories.
 type listing struct {
 	at    time.Time
-	of    uint64                     // the changes at that time
+	of    uint64                     // Options.Changes at that time
 	long  bool                       // it has more than long versions
 	dirs  map[string]map[string]bool // names by path; those of directories end in a slash
 	files map[string]Entry
@@ -201,8 +201,8 @@ func (s *Shower) versions(ctx context.Context) (*listing, error) {
 	return l, nil
 }
 
-// nameOf is what a version is called. Those of a file sort as they came to be,
-// also within a second: ls shows the newest last.
+// nameOf is the file name of a version. Those of a file sort by age, even within a second: ls
+// shows the newest last.
 func nameOf(ver past.Version) string {
 	id, _ := strconv.ParseUint(ver.ID, 10, 64)
 	return fmt.Sprintf("%s-%08d-%s", ver.Time.UTC().Format("20060102T150405Z"), id, ver.Change)
@@ -225,8 +225,7 @@ func (s *Shower) conflicts() *listing {
 	return l
 }
 
-// readable is content that can be read at any place: as it is, or from a file
-// that it is copied to.
+// readable is content with random access: as it is, or from a file that it is copied to.
 func (s *Shower) readable(r io.ReadCloser) (File, error) {
 	if f, ok := r.(File); ok {
 		return f, nil
