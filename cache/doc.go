@@ -72,6 +72,13 @@
 // keeps the problems that a person is told, and package exiting recognizes the closes that
 // the kernel makes for a program that ends, whose answer no program reads.
 //
+// The packages are cut where one side can be tested without the other. Recording the past
+// (history) needs no remote, and reading it (past, show) no lock. Loading names (listing) is
+// apart from the decision about them (reconcile), and that from carrying it out (merge), since
+// the decision is a table without state. Waiting is apart from uploading, since readers wait too.
+// Helpers that know nothing of a working copy (lines, ignore, needle, exactjson, budget, quota,
+// gopath) are packages of their own so that they cannot come to know one.
+//
 // Files of this package are named by topic, mostly by the package that they connect to the
 // volume: ops, rules, listing, merge, pending, revision, recovery, show, history_, upload_
 // (name by name), commit_ (change sets), files_ (open files and their content) and tree_
