@@ -34,7 +34,7 @@ var formerPhrases = regexp.MustCompile(`changed here|changed there|deleted here|
 var commentPhrases = regexp.MustCompile(`(?i)changed (t?here)\b|deleted (t?here)\b|\bhere and there\b|\bit is so already\b|\b(nobody|somebody|whoever)\b`)
 
 // formerWords are those of formerNames that mean nothing else in the comments of a working copy.
-var formerWords = regexp.MustCompile(`(?i)\b(shadows?|reborn|vague|sift(s|ed)?|absorb(s|ed)?|displaced|underway|harvest(s|ed)?|parcels?|uncommit(s|ted)?)\b`)
+var formerWords = regexp.MustCompile(`\b(shadows?|reborn|vague|sift(s|ed)?|absorb(s|ed)?|displaced|underway|harvest(s|ed)?|parcels?|uncommits?)\b`)
 
 // plain are the packages whose comments are held to commentPhrases, and those below.
 var plain = []string{"cache"}

@@ -87,7 +87,7 @@ func (b *Border) MayCross(tx *tree.Tx, ino table.Ino, from, to table.Link) bool 
 }
 
 // leaves reports whether a directory that the remote has would be ignored under a name: its
-// entries would have to be deleted there, each by itself.
+// entries would have to be deleted at the remote, each by itself.
 func (b *Border) leaves(tx *tree.Tx, n *table.Inode, to table.Link) bool {
 	if !b.Ignoring || len(n.RemoteLinks) == 0 || tx.Record(to).Remote != nil {
 		return false
