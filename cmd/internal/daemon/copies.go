@@ -28,16 +28,16 @@ import (
 
 var _ control.Copies = (*copies)(nil)
 
-// copies answers what the control API asks of the working copies of a mount.
+// copies answers the control API's requests to the working copies of a mount.
 type copies struct {
 	layout
 	audit   *audit.Log
 	log     *slog.Logger
-	changed signal                    // what the status file should show
-	shown   func(ctx context.Context) // waits until programs see what was done
+	changed signal                    // raised when the status file is out of date
+	shown   func(ctx context.Context) // waits until programs see the changes
 }
 
-// refusal gives an error of a working copy its exit code, and says what to do.
+// refusal gives an error of a working copy its exit code and advice.
 func refusal(err error) error {
 	if err == nil {
 		return nil
@@ -60,7 +60,7 @@ func refusal(err error) error {
 	return e
 }
 
-// Sync pulls, commits or pushes every working copy that it concerns, the
+// Sync pulls, commits or pushes every working copy that the request concerns, the
 // deepest first.
 func (c *copies) Sync(ctx context.Context, r control.SyncRequest) (control.EventResult, error) {
 	out := control.EventResult{Schema: control.SyncSchema, Event: r.Verb}
@@ -130,7 +130,7 @@ func (c *copies) Log(ctx context.Context, r control.LogRequest) (control.LogResu
 	return out, nil
 }
 
-// within makes a path of the mount of a path in a part.
+// within turns a path in a part into a path of the mount.
 func within(p *part, name string) string {
 	if name == "" {
 		return ""
@@ -152,7 +152,7 @@ func (c *copies) Diff(ctx context.Context, r control.DiffRequest) (control.DiffR
 	return out, c.noState(p, err)
 }
 
-// noState is refusal for a state that cannot be had.
+// noState is refusal for a state that does not exist or cannot be restored.
 func (c *copies) noState(p *part, err error) error {
 	var other *cache.OtherFileError
 	switch {
@@ -166,7 +166,7 @@ func (c *copies) noState(p *part, err error) error {
 	return refusal(err)
 }
 
-// restoreCommand is what to run to have a path of a part as it was.
+// restoreCommand is the command that restores a path of a part to a state.
 func (c *copies) restoreCommand(p *part, name string, s cache.State) string {
 	args := []string{"wsmount", "restore", shellword.Of(c.mountpoint), shellword.Of(within(p, name)), "--to", shellword.Of(s.Name())}
 	if s.Before {
@@ -175,7 +175,7 @@ func (c *copies) restoreCommand(p *part, name string, s cache.State) string {
 	return strings.Join(args, " ")
 }
 
-// Restore brings files back, except what governs this mount.
+// Restore restores files, except those that govern this mount.
 func (c *copies) Restore(ctx context.Context, r control.RestoreRequest) (control.RestoreResult, error) {
 	out := control.RestoreResult{Schema: control.RestoreSchema, DryRun: r.DryRun}
 	p, w, rel, err := c.locate(r.Path)
@@ -207,7 +207,7 @@ func (c *copies) Restore(ctx context.Context, r control.RestoreRequest) (control
 	return out, c.noState(p, err)
 }
 
-// governs refuses a path that decides what this mount may do.
+// governs refuses a path that decides on the permissions of this mount.
 func (p *part) governs(name string) error {
 	for _, g := range p.Governing {
 		if name == g || strings.HasPrefix(g, name+"/") {
@@ -259,7 +259,7 @@ func (c *copies) ConflictContent(ctx context.Context, at, name string) (io.ReadC
 	}
 	var body io.ReadCloser
 	err = w.use(ctx, func(context.Context) (err error) {
-		body, err = w.Volume.ConflictContent(ctx, rel, side) // which is read for longer than this call
+		body, err = w.Volume.ConflictContent(ctx, rel, side) // outer ctx: body outlives use
 		return err
 	})
 	if errors.Is(err, iofs.ErrNotExist) && !errors.Is(err, cache.ErrNoConflict) {
@@ -268,7 +268,7 @@ func (c *copies) ConflictContent(ctx context.Context, at, name string) (io.ReadC
 	return body, refusal(err)
 }
 
-// Resolve ends a conflict, and records who has decided.
+// Resolve ends a conflict, and writes the decision to the audit first.
 func (c *copies) Resolve(ctx context.Context, r control.ResolveRequest, content io.Reader) (control.ResolveResult, error) {
 	out := control.ResolveResult{Schema: control.ResolveSchema, Path: r.Path, Keep: r.Keep}
 	res := cache.Resolution{}
@@ -300,7 +300,7 @@ func (c *copies) Resolve(ctx context.Context, r control.ResolveRequest, content 
 	return out, refusal(err)
 }
 
-// Replace puts content in the place of what the store itself has.
+// Replace puts content in the place of the store's own.
 func (c *copies) Replace(ctx context.Context, r control.ReplaceRequest, content io.Reader) error {
 	p, w, rel, err := c.locate(r.Path)
 	if err != nil {
@@ -324,8 +324,8 @@ func (c *copies) Replace(ctx context.Context, r control.ReplaceRequest, content 
 	return err
 }
 
-// Lock takes the lock of a file in a part that is a local directory, which whoever writes there
-// past the mount takes too.
+// Lock takes the lock of a file in a part that is a local directory; programs that write there
+// without the mount take the same lock.
 func (c *copies) Lock(ctx context.Context, r control.ReplaceRequest) (unlock func(), err error) {
 	p, rel := c.in(r.Path)
 	v, local := p.volume.(*direct.Volume)
@@ -344,7 +344,7 @@ func (c *copies) Lock(ctx context.Context, r control.ReplaceRequest) (unlock fun
 	return all.LockGranted(ctx, v.Root(), p.resolved.Local.Dev, p.resolved.Local.Ino, l, old)
 }
 
-// Cache says what the content of the working copies takes of the disk.
+// Cache reports how much of the disk the content of the working copies takes.
 func (c *copies) Cache(ctx context.Context, r control.CacheRequest) (control.CacheResult, error) {
 	if r.Pin || r.Unpin {
 		return c.pin(ctx, r)

@@ -30,8 +30,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/policy"
 )
 
-// A signal tells a goroutine that there is something to do, once for all that raise it
-// meanwhile.
+// A signal wakes a goroutine that has work to do; raising it twice before that wakes it once.
 type signal chan struct{}
 
 func (s signal) raise() {
@@ -41,23 +40,23 @@ func (s signal) raise() {
 	}
 }
 
-// DefaultStopTimeout is how long a signal lets programs finish with the mount.
+// DefaultStopTimeout is the time that programs have to finish with the mount after a signal.
 const DefaultStopTimeout = 30 * time.Second
 
-// Options are what a mount can be told besides what it shows.
+// Options are the settings of a mount, besides its tree.
 type Options struct {
 	Log           logging.Options
 	AllowOther    bool
 	NoPassthrough bool
 	DebugFUSE     bool
 	MountOptions  []string      // for the kernel: nosuid, noexec, ...
-	Source        string        // what the mount table names as mounted; empty: the workspace
-	ControlDir    string        // name of .wsmount; empty: that
+	Source        string        // the source in the mount table; empty: the workspace
+	ControlDir    string        // name of the control directory; empty: .wsmount
 	StopTimeout   time.Duration // 0: DefaultStopTimeout
 	Tied          bool          // the mount ends with the last of its users: see Hold
 	MetricsAddr   string        // loopback address for metrics; empty: only on the socket
 	Copy          CopyOptions
-	Self          string // this program, which is nudge.Run when it is called nudge.ProcessName; empty: no watcher is told of pulls
+	Self          string // this program, which runs nudge.Run when called nudge.ProcessName; empty: watchers learn of no pull
 	Version       string
 	Now           func() time.Time // nil: time.Now
 }
@@ -73,30 +72,30 @@ type Daemon struct {
 	room    *room.Room
 	parts   []*part
 	byName  map[string]*part
-	places  []string // of the host, of which programs in the mount are told nothing
+	places  []string // paths of the host, which programs in the mount must not learn
 	bus     *lifecycle.Bus
 	server  *fs.Server
 	api     *control.Server
 	record  state.Record
-	saved   []byte        // the last status written; of the goroutine of Run
-	kick    signal        // something changed that the status file should show
-	force   chan struct{} // end now, whoever uses the tree
+	saved   []byte        // the last status written; used only by Run's goroutine
+	kick    signal        // the status file is out of date
+	force   chan struct{} // end now, even if programs use the tree
 	closers []func() error
 	audit   *audit.Log
 	syncers []*syncer
 	nudger  *nudge.Nudger
 	hooks   *notify.Notifier
 	uploads bool            // there is no mount: see Upload
-	drain   context.Context // ends when what is unsent has no more time
+	drain   context.Context // ends when the time to send unsent changes is over
 	giveUp  context.CancelFunc
 	users   users
 
 	outdated inforce.Outdated
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	state   control.State
-	sending bool   // the tree is unmounted, and what is unsaved is being sent
-	unsafe  string // why not all was safe at the end
+	sending bool   // the tree is unmounted, and unsaved changes are being sent
+	unsafe  string // why some changes were not safe at the end
 }
 
 // Start mounts a resolved tree and returns when it is served. On an error
@@ -137,8 +136,8 @@ func (d *Daemon) prepare(context.Context) error {
 	return os.Chdir("/")
 }
 
-// lockLimit is how long a daemon that is dying may hold its lock, in lockTries: while the
-// machine stands still, none of them passes.
+// lockLimit is how long a dying daemon may hold its lock, in lockTries tries: counting
+// tries rather than time, a suspended machine uses up none.
 const (
 	lockLimit = 2 * time.Second
 	lockTries = 100
@@ -166,7 +165,7 @@ func (d *Daemon) openLog(context.Context) error {
 	return nil
 }
 
-// clean takes away what a killed daemon left at the mount point.
+// clean removes the mounts that killed daemons left at the mount point.
 func (d *Daemon) clean(ctx context.Context) error {
 	n, err := mountpoint.Clean(d.tree.Mountpoint)
 	if n > 0 {
@@ -250,7 +249,7 @@ func (d *Daemon) fsParts() []fs.Part {
 func (d *Daemon) fsOptions() fs.Options {
 	return fs.Options{Log: d.log, FsName: cmp.Or(d.opts.Source, d.tree.Name), ControlName: d.opts.ControlDir,
 		AllowOther: d.opts.AllowOther, ReadOnly: d.tree.ReadOnly(), MountOptions: d.opts.MountOptions,
-		NoPassthrough: d.opts.NoPassthrough || inforce.Vary(d.underPolicy(), policy.Write), // what the kernel was given it keeps
+		NoPassthrough: d.opts.NoPassthrough || inforce.Vary(d.underPolicy(), policy.Write), // the kernel keeps descriptors
 		Debug:         d.opts.DebugFUSE, OnFailure: d.failed, OnEvent: d.changed, Now: d.opts.Now}
 }
 
@@ -308,8 +307,8 @@ func (d *Daemon) abandon() error {
 	return errors.Join(err, d.shut())
 }
 
-// shut closes all but the mount, in the opposite order of Start. What was not
-// opened is skipped.
+// shut closes everything but the mount, in the opposite order of Start, and skips
+// parts that were not opened.
 func (d *Daemon) shut() error {
 	var errs []error
 	if d.bus != nil {
@@ -326,7 +325,7 @@ func (d *Daemon) shut() error {
 	return errors.Join(errs...)
 }
 
-// closeVolumes closes what no front has taken over.
+// closeVolumes closes the volumes when no front has taken them over.
 func (d *Daemon) closeVolumes() error {
 	var errs []error
 	for _, p := range d.parts {
@@ -345,7 +344,7 @@ func (d *Daemon) setState(s control.State) {
 	d.state = s
 }
 
-// sends says that the tree is unmounted and what is unsaved is being sent.
+// sends notes that the tree is unmounted and unsaved changes are being sent.
 func (d *Daemon) sends() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -360,14 +359,14 @@ func (d *Daemon) getState() control.State {
 	return s
 }
 
-// end is the state, and what was not safe when the mount ended.
+// end returns the state, and why changes were not safe when the mount ended.
 func (d *Daemon) end() (control.State, string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.state, d.unsafe
 }
 
-// CrashFile opens the file that takes the last words of a crash.
+// CrashFile opens the file that takes the output of a crash.
 func (d *Daemon) CrashFile() (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(d.dir.Path(), "crash.log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

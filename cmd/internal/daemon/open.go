@@ -37,46 +37,46 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// An Env is what a volume is opened in.
+// An Env is the environment in which a volume is opened.
 type Env struct {
 	Log           *slog.Logger
-	Host          *host.Resolver              // what the host configuration grants
+	Host          *host.Resolver              // the grants of the host configuration
 	StateDir      string                      // of this part, locked; only for a Source that is Cached
-	SharedDir     string                      // of all parts and all mounts, for what can be had again; as StateDir
-	Ended         func(cache.Activity, error) // is told how work of the store's own ended; nil: nobody is
-	Answers       *answers.Answers            // keeps how it is with credentials; nil: that is not kept
+	SharedDir     string                      // of all parts and mounts: refetchable data; as StateDir
+	Ended         func(cache.Activity, error) // told how the store's own work ended; may be nil
+	Answers       *answers.Answers            // keeps the state of the credentials; nil: it is not kept
 	Room          *room.Room                  // on the disk of StateDir
 	NoPassthrough bool
-	ReadOnly      bool // whatever the workspace itself says
+	ReadOnly      bool // even if the workspace itself allows changes
 	Copy          CopyOptions
 	Now           func() time.Time
-	Pulled        func(file string) // is told of files that a pull brought; nil: nobody is
+	Pulled        func(file string) // told of files that a pull brought; may be nil
 }
 
-// CopyOptions are what working copies are told beside their manifest.
+// CopyOptions are the settings of working copies beside their manifest.
 type CopyOptions struct {
 	WriteBack bool         // closes of a canonical store return early, where the host grants it
-	CacheSize int64        // bytes of clean content; 0: what the disk has room for
+	CacheSize int64        // bytes of clean content; 0: as much as the disk has room for
 	KeepFree  int64        // bytes of the disk that content leaves free; 0: cache's default
-	TotalSize int64        // of all mounts of the state directory; 0: likewise
+	TotalSize int64        // of all mounts of the state directory; 0: as CacheSize
 	Owner     *cache.Owner // of entries of unknown owner; nil: this process
-	MapIDs    bool         // owners come from the store and go there
+	MapIDs    bool         // owners are read from the store and written to it
 	Umask     uint32       // for entries without a mode
 	// Patience is how long a close waits for a store that does not answer; 0:
 	// cache's default.
 	Patience time.Duration
 
-	// Received counts what services send here; nil: nothing does.
+	// Received counts the bytes that services send; nil: they are not counted.
 	Received *progress.Received
 
-	// Fetches is what all parts of a mount share; Start makes it.
+	// Fetches is the budget that all parts of a mount share; Start makes it.
 	Fetches *cache.FetchBudget
-	// Secrets is what was revealed to any of them, and no commit takes; Start makes
-	// it too.
+	// Secrets are the secrets that were revealed to any part, which no commit
+	// takes; Start makes it too.
 	Secrets *cache.Secrets
 }
 
-// totalName is where in the shared directory mounts say how much clean content they have.
+// totalName is the file in the shared directory in which mounts write their size of clean content.
 const totalName = "clean"
 
 // opens makes the volume of a resolved workspace.
@@ -90,16 +90,16 @@ var directories = []string{mountspec.ProviderLocalFS, mountspec.ProviderDevLocal
 // registry has it, or it is a local directory.
 func Mountable(provider string) bool { return slices.Contains(mountable(), provider) }
 
-// MountableProviders lists what Mountable accepts.
+// MountableProviders lists the providers that Mountable accepts.
 func MountableProviders() []string { return slices.Clone(mountable()) }
 
-// mountable is made once, and asked for each of thousands of manifests.
+// mountable is computed once: it is called for each of thousands of manifests.
 var mountable = sync.OnceValue(func() []string {
 	return slices.Sorted(slices.Values(slices.Concat(directories, all.Registry().Names())))
 })
 
-// opener finds what opens the volume of a workspace, and whether that is a
-// working copy, which needs a state directory.
+// opener finds the function that opens the volume of a workspace, and whether the
+// volume is a working copy, which needs a state directory.
 func opener(r *host.Resolved) (open opens, cached bool, err error) {
 	switch provider := r.Storage.Provider; {
 	case !Mountable(provider):
@@ -111,7 +111,7 @@ func opener(r *host.Resolved) (open opens, cached bool, err error) {
 	return openCached, true, nil
 }
 
-// Refuses is why a workspace that the host resolved is not mounted as its manifest stands.
+// Refuses returns why a resolved workspace cannot be mounted as its manifest stands, or nil.
 func Refuses(r *host.Resolved) error {
 	_, cached, err := opener(r)
 	if err == nil && cached {
@@ -134,11 +134,11 @@ func openDirect(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 const (
 	// answerTime is how long a store may take to answer for the first time.
 	answerTime = 30 * time.Second
-	// cloneTime is how long one may take that brings all it has here first.
+	// cloneTime is the same for a store that is cloned before it answers.
 	cloneTime = 30 * time.Minute
 )
 
-// openTime is how long the store of a workspace may take to open.
+// openTime is the time that the store of a workspace may take to open.
 func openTime(r *host.Resolved) time.Duration {
 	if r.Location.Service == host.ServiceGit {
 		return cloneTime
@@ -146,8 +146,8 @@ func openTime(r *host.Resolved) time.Duration {
 	return answerTime
 }
 
-// excluded is what stays here: what the manifest says, and in a repository what
-// git keeps for itself, which no commit can have.
+// excluded is the set of paths that stay local: the manifest's exclude and, in a
+// repository, git's own directory, which no commit can have.
 func excluded(r *host.Resolved) (*mountspec.ExcludeSet, error) {
 	patterns := slices.Clone(r.Storage.Exclude)
 	if r.Location.Service == host.ServiceGit {
@@ -156,8 +156,7 @@ func excluded(r *host.Resolved) (*mountspec.ExcludeSet, error) {
 	return mountspec.CompileExclude(patterns)
 }
 
-// openProvider opens the store of a resolved workspace. The error is what a mount
-// refuses with.
+// openProvider opens the store of a resolved workspace. Its error is a mount's.
 func openProvider(ctx context.Context, r *host.Resolved, e Env) (p providers.Provider, name string, err error) {
 	driver, err := all.Registry().Select(r.Storage.Provider, providers.Capabilities{})
 	if err != nil {
@@ -181,7 +180,7 @@ func openProvider(ctx context.Context, r *host.Resolved, e Env) (p providers.Pro
 	return p, driver.Name, nil
 }
 
-// noting notes that credentials were revealed, and tells those of e how that went.
+// noting wraps reveal: it sets asked, and reports the outcome to e.Ended and e.Answers.
 func noting(asked *atomic.Bool, e Env, reveal func(context.Context) (map[string]string, error)) func(context.Context) (map[string]string, error) {
 	if reveal == nil {
 		return nil
@@ -193,16 +192,16 @@ func noting(asked *atomic.Bool, e Env, reveal func(context.Context) (map[string]
 			e.Ended(cache.ActivityCredentials, err)
 		}
 		if e.Answers != nil {
-			expire, _ := time.Parse(time.RFC3339, fields["expiration"]) // what is no time the provider refuses
+			expire, _ := time.Parse(time.RFC3339, fields["expiration"]) // the provider refuses an invalid time
 			e.Answers.Credentials(expire, err)
 		}
 		return fields, err
 	}
 }
 
-// reveal makes the credentials of a clone that was here already known to those
-// who keep them out of commits: the first may come before its server is asked
-// anything, and waits for them. What cannot be had is told when it is needed.
+// reveal makes the credentials of a clone that exists already known to the secrets guard of
+// commits: the first commit may come before the clone's server is asked anything, and waits for
+// them. A failure is only logged: it is reported when the credentials are needed.
 func reveal(s providers.Settings, done func()) {
 	defer done()
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
@@ -212,8 +211,8 @@ func reveal(s providers.Settings, done func()) {
 	}
 }
 
-// OpenStore opens the store of a resolved workspace to read from it. The error is the one
-// that a mount refuses with.
+// OpenStore opens the store of a resolved workspace to read from it. A mount would fail with the
+// same error.
 func OpenStore(ctx context.Context, r *host.Resolved, e Env) (providers.Provider, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTime(r))
 	defer cancel()
@@ -233,7 +232,7 @@ func (t *Tree) Store(ctx context.Context, s Source) (seam.Backend, error) {
 	return seam.New(p), nil
 }
 
-// openCached serves a working copy of what a provider holds.
+// openCached opens a working copy of a provider's content.
 func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error) {
 	exclude, err := excluded(r)
 	if err != nil {
@@ -256,7 +255,7 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	if r.Grants.Daemon && e.Log != nil {
 		e.Log.Warn("over git:// nothing is encrypted and the server is not authenticated", "workspace", r.Address.String(), "server", r.Location.Endpoint)
 	}
-	w.meter, _ = p.(providers.Meter) // which is no ability: it is asked for before anything is around it
+	w.meter, _ = p.(providers.Meter) // not an ability of providers.As: asserted before p is wrapped
 	w.cloner, _ = p.(providers.Cloner)
 	w.replicas, _ = p.(providers.Replicated)
 	w.messages = commits.New(p, providers.WrapOptions{Around: w.answers.Around(p)})
@@ -313,8 +312,8 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 		Hint("what is unsaved in it can still be rebuilt: `wsmount recover --scan %s`", e.StateDir)
 }
 
-// openActs opens what limits of the policy count: that of the workspace and the principal,
-// whichever working copy it is.
+// openActs opens the counts for the limits of the policy. They belong to the workspace and
+// the principal, and all working copies of the two share them.
 func openActs(r *host.Resolved, e Env) (*inforce.Acts, error) {
 	file := state.Acts(state.RootOf(e.StateDir), r.Address.Owner, r.Address.Slug, r.Principal)
 	acts, err := inforce.OpenActs(inforce.ActsOptions{Path: file, Remembered: r.Remembered, Now: e.Now, WhileFull: e.Room.WhileFull})
@@ -324,7 +323,7 @@ func openActs(r *host.Resolved, e Env) (*inforce.Acts, error) {
 	return acts, err
 }
 
-// backendError says of a store that does not open why, and what to do about it.
+// backendError explains why a store does not open, and gives advice.
 func backendError(r *host.Resolved, err error) error {
 	e := adviceOn(r, err)
 	if !told.Secrets(e, err) {
@@ -333,7 +332,7 @@ func backendError(r *host.Resolved, err error) error {
 	return e
 }
 
-// checkSecret is what to do where a store does not know who asks.
+// checkSecret is the advice for a store that does not accept the credentials.
 func checkSecret(workspace string) string {
 	return "check the secret that it uses: `wsmount resolve " + workspace + " --explain` names it"
 }
@@ -341,7 +340,7 @@ func checkSecret(workspace string) string {
 func adviceOn(r *host.Resolved, err error) *exit.Error {
 	var denied *netguard.DeniedError
 	var secret *secrets.Error
-	var trust interface{ Advice() string } // of a key, or a login, as its provider knows it
+	var trust interface{ Advice() string } // the provider's advice about a key or a login
 	switch {
 	case errors.As(err, &denied):
 		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("%s", denied.Hint)
@@ -371,14 +370,14 @@ func adviceOn(r *host.Resolved, err error) *exit.Error {
 	return exit.New(exit.Unreachable, "%s: %w", r.Address, err).Hint("check storage.config of its manifest, and that the store can be reached")
 }
 
-// examineTime is how long the store of one source may take to be looked at.
+// examineTime limits the examination of one source's store.
 const examineTime = time.Minute
 
-// IsRemote reports whether a source lies at a service of a network.
+// IsRemote reports whether the source's store is a network service.
 func (s Source) IsRemote() bool { return s.resolved != nil && len(s.resolved.Grants.Endpoints) > 0 }
 
 // Examine opens the store of a source as a mount does, and asks it about itself.
-// The error is the one that the mount would refuse with.
+// The mount would fail with the same error.
 func (t *Tree) Examine(ctx context.Context, s Source) ([]providers.Finding, error) {
 	ctx, cancel := context.WithTimeout(ctx, examineTime)
 	defer cancel()

@@ -13,9 +13,9 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// A reporter says what a commit, a pull and a push did: to the request that waits for
-// it, to the bus and to the audit. One of them may make the others necessary, and each
-// finds what is held back anew: it is reported once.
+// A reporter reports the outcome of a commit, a pull and a push to the request that
+// waits for it, to the bus and to the audit. One of the three may require the others,
+// and each finds the same held back changes again: these are reported once.
 type reporter struct {
 	name     string                   // of the workspace
 	conflict mountspec.ConflictPolicy // for the audit
@@ -24,21 +24,21 @@ type reporter struct {
 	audit    *audit.Log
 	log      *slog.Logger
 
-	mu     sync.Mutex // guards what follows
-	commit bool       // a commit of the syncer's own is under way, and is not reported yet
-	held   *heldPush  // a push of the syncer's own is under way
+	mu     sync.Mutex // guards the fields below
+	commit bool       // a commit by the syncer is under way, and not reported yet
+	held   *heldPush  // set while a push by the syncer is under way
 }
 
-// pulled adds what a pull did.
+// pulled adds the result of a pull.
 func (r *reporter) pulled(p cache.PullReport, out *control.EventResult) {
 	out.Pulled += p.Changed + p.Deleted
-	if p.TakenBack { // what was committed before is no commit any more
+	if p.TakenBack { // the commits before became changes again
 		out.Committed, out.Revision = 0, string(p.Revision)
 	}
 	r.conflicts(p.Conflicts, out)
 }
 
-// committed adds what a commit did.
+// committed adds the result of a commit.
 func (r *reporter) committed(c cache.CommitReport, out *control.EventResult) {
 	out.HeldBack = max(out.HeldBack, len(c.HeldBack))
 	if c.Committed {
@@ -48,9 +48,9 @@ func (r *reporter) committed(c cache.CommitReport, out *control.EventResult) {
 	r.conflicts(c.Conflicts, out)
 }
 
-// pushed adds what a push did, and what came first.
+// pushed adds the result of a push, and of the pull and commit before it.
 func (r *reporter) pushed(p cache.PushReport, out *control.EventResult) {
-	if p.Pull.Revision != "" { // ours are other commits than before
+	if p.Pull.Revision != "" { // the pull rewrote the local commits
 		out.Revision = string(p.Pull.Revision)
 	}
 	r.pulled(p.Pull, out)
@@ -61,13 +61,13 @@ func (r *reporter) pushed(p cache.PushReport, out *control.EventResult) {
 	}
 }
 
-// eventConflict is not one of AIP-37's: a host may listen for it.
+// eventConflict is not an event of AIP-37; a host may listen for it.
 const eventConflict = "storage:conflict"
 
 // maxConflictEvents bounds what one commit or pull emits.
 const maxConflictEvents = 100
 
-// conflicts adds those that a commit or pull found, also to the audit.
+// conflicts adds the conflicts that a commit or pull found, also to the audit.
 func (r *reporter) conflicts(paths []string, out *control.EventResult) {
 	emitted := 0
 	for _, path := range paths {
@@ -80,8 +80,8 @@ func (r *reporter) conflicts(paths []string, out *control.EventResult) {
 	}
 }
 
-// unreported adds the conflicts that a close found since the last event, and that
-// neither a commit nor a pull of this one has reported.
+// unreported adds the conflicts that closes found since the last event, and that
+// neither a commit nor a pull of this event has reported.
 func (r *reporter) unreported(ctx context.Context, out *control.EventResult) {
 	_ = r.copy.use(ctx, func(context.Context) error { // closed, it has reported them already
 		r.conflicts(r.copy.UnreportedConflicts(), out)
@@ -89,7 +89,7 @@ func (r *reporter) unreported(ctx context.Context, out *control.EventResult) {
 	})
 }
 
-// unresolved adds the conflicts that wait for a user: nothing of them is pushed.
+// unresolved adds the conflicts that wait for a user: their files are not pushed.
 func (r *reporter) unresolved(ctx context.Context, out *control.EventResult) {
 	_ = r.copy.use(ctx, func(context.Context) error { // closed, it has reported them already
 		all := r.copy.Conflicts()
@@ -101,14 +101,14 @@ func (r *reporter) unresolved(ctx context.Context, out *control.EventResult) {
 	})
 }
 
-// write adds to the audit what has happened already.
+// write adds a record of a past event to the audit.
 func (r *reporter) write(record audit.Record) {
 	if err := r.audit.Write(record); err != nil {
 		r.log.Error("the audit log cannot be written", "err", err)
 	}
 }
 
-// emit puts on the bus what the storage did. Nothing commits because of it.
+// emit puts an event of the storage on the bus. It never causes a commit.
 func (r *reporter) emit(name mountspec.Trigger, payload map[string]string) {
 	payload["storageId"] = r.name
 	r.bus.Emit(lifecycle.Event{Name: string(name), Payload: payload,
@@ -116,7 +116,7 @@ func (r *reporter) emit(name mountspec.Trigger, payload map[string]string) {
 }
 
 // beginCommit and endCommit bracket a commit of the syncer's own. A store that takes no
-// sets has no commits to tell of: endCommit does.
+// change sets does not call commitTaken: endCommit reports instead.
 func (r *reporter) beginCommit() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,8 +133,8 @@ func (r *reporter) endCommit(c cache.CommitReport) {
 	}
 }
 
-// commitTaken is called with each commit that a store of revisions has taken, those that
-// the working copy makes by itself too.
+// commitTaken is called with each commit that a store of revisions has taken, also with
+// commits that the working copy makes by itself.
 func (r *reporter) commitTaken(revision providers.Revision) {
 	r.mu.Lock()
 	r.commit = false
@@ -142,7 +142,7 @@ func (r *reporter) commitTaken(revision providers.Revision) {
 	r.emit(mountspec.EventCommitCompleted, map[string]string{"ref": string(revision)})
 }
 
-// A heldPush keeps what a push did until it is reported with its pull request.
+// A heldPush keeps the result of a push until it is reported with its pull request.
 type heldPush struct {
 	mu     sync.Mutex
 	result providers.PushResult
@@ -160,7 +160,7 @@ func (h *heldPush) taken() providers.PushResult {
 	return h.result
 }
 
-// hold has a push of the syncer's own reported by report; it keeps what is known of it.
+// hold keeps the result of a push by the syncer, so that pushTo reports it with its pull request.
 func (r *reporter) hold() *heldPush {
 	r.mu.Lock()
 	defer r.mu.Unlock()

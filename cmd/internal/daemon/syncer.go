@@ -22,9 +22,9 @@ import (
 	"github.com/wsmount/wsmount/mountspec/policy"
 )
 
-// syncer applies the sync block of one workspace to its working copy. Which event
-// pulls, commits and pushes is syncpolicy's to say; the syncer does it, and has each
-// thing said, by whom and to which branch, by those that it consists of.
+// syncer applies the sync block of one workspace to its working copy. Package
+// syncpolicy decides which event pulls, commits and pushes; the syncer does it. Its
+// parts supply the reports, the actor, the author and the branch.
 type syncer struct {
 	name string // of the workspace
 	r    *host.Resolved
@@ -48,10 +48,10 @@ type syncer struct {
 	stop   []func() // subscriptions
 
 	mu    sync.Mutex  // guards later
-	later *time.Timer // follows what the mount noticed by itself
+	later *time.Timer // follows an event that the mount noticed by itself
 }
 
-// syncerOptions are what a syncer shares with its daemon.
+// syncerOptions are the things that a syncer shares with its daemon.
 type syncerOptions struct {
 	bus      *lifecycle.Bus
 	log      *slog.Logger
@@ -79,14 +79,14 @@ func newSyncer(r *host.Resolved, w *workingCopy, o syncerOptions) (*syncer, erro
 	return k, nil
 }
 
-// listen subscribes to the events that happen without anybody telling.
+// listen subscribes to the events that no session announces.
 func (k *syncer) listen() {
 	if k.writeThrough {
 		return
 	}
 	for _, t := range syncpolicy.Heard(k.sync) {
 		k.stop = append(k.stop, k.bus.On(string(t), func(e lifecycle.Event) {
-			if e.Source.Kind != lifecycle.SourceSession { // whoever tells of an event waits for it to be followed
+			if e.Source.Kind != lifecycle.SourceSession { // the session's own call follows it, and waits
 				k.noticed(e)
 			}
 		}))
@@ -112,7 +112,7 @@ func (k *syncer) noticed(e lifecycle.Event) {
 	}
 }
 
-// handle does what an event asks of this workspace, and waits for it.
+// handle follows an event in this workspace, and waits until that is done.
 func (k *syncer) handle(ctx context.Context, e lifecycle.Event) (out control.EventResult, err error) {
 	if err := k.gate.take(ctx); err != nil {
 		return out, err
@@ -148,15 +148,15 @@ func (k *syncer) open() {
 	})
 }
 
-// tick does in the background what time asks for: it brings what others have pushed,
-// and sends what could not be sent before, in this mount or in the one before it.
-// operations counts the requests of the kernel.
+// tick does the work in the background that is due by time: it pulls the pushes of
+// others, and retries sends that failed, in this mount or in the one before it.
+// operations is the number of kernel requests so far.
 func (k *syncer) tick(operations uint64) {
 	if k.sync.Mode != mountspec.ModePullPush {
 		return
 	}
 	k.branches.lookAgain(k.gate.ctx)
-	if !k.gate.tryTake() { // an event is being followed: soon again
+	if !k.gate.tryTake() { // an event is being followed; the next tick tries again
 		return
 	}
 	state := k.state()
@@ -174,7 +174,7 @@ func (k *syncer) tick(operations uint64) {
 	go k.behind(list)
 }
 
-// behind does a list in the background of events, with the gate's token.
+// behind does a list of actions in the background, with the gate's token.
 func (k *syncer) behind(list []syncpolicy.Action) {
 	k.gate.behind(func(ctx context.Context) error {
 		defer k.branches.look(k.gate.ctx)
@@ -183,14 +183,14 @@ func (k *syncer) behind(list []syncpolicy.Action) {
 		err := k.do(ctx, list, words{}, &out)
 		k.outcomes.Add(control.EventByItself, out, err)
 		if known != nil && list[0].Do == syncpolicy.Pull {
-			return nil // it was told when it began to fail
+			return nil // it was reported when it began to fail
 		}
 		return err
 	})
 }
 
-// asked does what a user asks for, whatever the manifest's time for it. Only a policy
-// that does not grant it keeps it from being done, and that nothing may be sent.
+// asked does a user's request, at any time, whenever the manifest would do it. It is
+// refused only if the policy does not grant it, or the working copy is read-only.
 func (k *syncer) asked(ctx context.Context, r control.SyncRequest, out *control.EventResult) (err error) {
 	if err := k.gate.take(ctx); err != nil {
 		return err
@@ -223,7 +223,7 @@ func (k *syncer) asked(ctx context.Context, r control.SyncRequest, out *control.
 	return k.follow(ctx, event, words{message: r.Message}, out)
 }
 
-// upload commits, and pushes what is committed then.
+// upload commits, and then pushes.
 func (k *syncer) upload(ctx context.Context) (out control.EventResult, err error) {
 	err = k.asked(ctx, control.SyncRequest{Verb: control.VerbCommit, NoWait: true}, &out)
 	if k.copy.Status().Unpushed == nil {
@@ -233,7 +233,7 @@ func (k *syncer) upload(ctx context.Context) (out control.EventResult, err error
 	return out, errors.Join(err, k.asked(ctx, control.SyncRequest{Verb: control.VerbPush}, &out))
 }
 
-// leave ends what happens by itself.
+// leave ends the syncer's work in the background.
 func (k *syncer) leave() {
 	for _, stop := range k.stop {
 		stop()
@@ -241,8 +241,8 @@ func (k *syncer) leave() {
 	k.gate.cancel()
 }
 
-// finish follows the unmount, the last event. The error says what policy wanted sent
-// and is not.
+// finish follows the unmount, the last event. The error names the changes that
+// policy wanted sent and that are not.
 func (k *syncer) finish(ctx context.Context) error {
 	k.leave()
 	busy := k.gate.close(ctx)
@@ -253,7 +253,7 @@ func (k *syncer) finish(ctx context.Context) error {
 	var out control.EventResult
 	for _, a := range k.actions(syncpolicy.Event{Kind: syncpolicy.Unmount}) {
 		if a.Do != syncpolicy.Drain && busy != nil || a.Do == syncpolicy.Push && k.noPush {
-			continue // the one under way does it, or the next mount
+			continue // the event under way does it, or the next mount
 		}
 		before := k.copy.Status().HeldCount
 		errs = append(errs, k.perform(ctx, a, words{}, &out))
@@ -269,13 +269,13 @@ func (k *syncer) finish(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// words are what a caller says of a commit.
+// words are a caller's texts for a commit.
 type words struct {
 	message string // its own words
-	summary string // what the manifest's template is filled with
+	summary string // fills the manifest's template
 }
 
-// state is what syncpolicy wants to know, but for what only time asks for.
+// state is the input of syncpolicy, without the fields that only tick needs.
 func (k *syncer) state() syncpolicy.State {
 	s := k.copy.Status()
 	state := syncpolicy.State{ReadOnly: k.readOnly, WriteThrough: k.writeThrough, InTurn: k.actor.now().inTurn,
@@ -293,12 +293,12 @@ func (k *syncer) actions(e syncpolicy.Event) []syncpolicy.Action {
 	return syncpolicy.Actions(k.sync, e, k.state())
 }
 
-// follow does what an event asks for.
+// follow does the actions of an event.
 func (k *syncer) follow(ctx context.Context, e syncpolicy.Event, w words, out *control.EventResult) error {
 	return k.do(ctx, k.actions(e), w, out)
 }
 
-// do does all of a list, whatever fails.
+// do does all actions of a list, even if some fail.
 func (k *syncer) do(ctx context.Context, list []syncpolicy.Action, w words, out *control.EventResult) error {
 	var errs []error
 	for _, a := range list {
@@ -343,7 +343,7 @@ func (k *syncer) holds(c syncpolicy.Condition, out *control.EventResult) bool {
 		is(syncpolicy.Unpushed, now.Unpushed) || is(syncpolicy.PushBegun, now.PushBegun)
 }
 
-// pause is how long what failed waits until it is tried again.
+// pause returns how long a failed operation waits until it is tried again.
 func (k *syncer) pause(f syncpolicy.Failure) (wait time.Duration, again bool) {
 	list := syncpolicy.Actions(k.sync, syncpolicy.Event{Kind: syncpolicy.Failed, Failure: f}, syncpolicy.State{ReadOnly: k.readOnly})
 	if len(list) == 0 {

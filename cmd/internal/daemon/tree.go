@@ -28,12 +28,12 @@ type Source struct {
 	Path       string // of a local store
 	Store      *control.Store
 	ReadOnly   string // why it is read-only now, or empty
-	Stays      string // why that stays so while it is mounted; empty: the policy may take it back
+	Stays      string // why it stays so while mounted; empty: policy may allow writes later
 	Governing  []string
-	Exclude    []string // patterns of what stays out of the store
+	Exclude    []string // patterns of paths that are not sent to the store
 	Unverified bool
 	Optional   bool
-	Code       *control.Code // of a workspace that is a code project
+	Code       *control.Code // set if the workspace is a code project
 	Authors    []control.Person
 	Durability string
 	missing    bool // the directory is not there yet
@@ -51,12 +51,12 @@ type Source struct {
 	resolved *host.Resolved // nil where it is Unavailable
 }
 
-// Overwrites says that what is sent last replaces what others sent before.
+// Overwrites reports whether the last change that is sent replaces the earlier changes of others.
 func (s Source) Overwrites() bool {
 	return s.resolved != nil && s.resolved.Storage.Sync.Conflict == mountspec.ConflictLastWriterWins
 }
 
-// A Tree is what is to be mounted, and where. Resolving it changed nothing.
+// A Tree says which volumes are to be mounted, and where. Resolving it changed nothing.
 type Tree struct {
 	Name            string // address of the root's workspace
 	Owner, Slug     string
@@ -68,9 +68,9 @@ type Tree struct {
 	Durability      string
 	Principal       string
 	Sources         []Source // the root first, every part after the one it lies in
-	Notes           []string // what a person should know
+	Notes           []string // for a person to read
 	Stale           bool     // a mount without daemon lies at the mount point
-	MountedReadOnly bool     // with Mounted: how it is
+	MountedReadOnly bool     // with Mounted: whether that mount is read-only
 	Mounted         bool     // with Request.IfNotMounted: the workspace is mounted there already
 	Explain         []host.Step
 
@@ -81,24 +81,24 @@ type Tree struct {
 type Request struct {
 	Workspace      string // address, or path of a manifest or its directory
 	Mountpoint     string
-	StateDir       string // empty: the user's
+	StateDir       string // empty: the user's default
 	Resolver       *host.Resolver
-	Dir            string // what a relative path is relative to
+	Dir            string // the base of relative paths
 	Trust          bool   // a path counts as registered
 	Create         bool   // make the directory of a dev-local workspace that has none yet
 	ReadOnly       bool
 	Mounts         []mountspec.Mount
-	SandboxMount   string // what the workspace's sandbox shows at this path, rather than the workspace
+	SandboxMount   string // mount this path of the workspace's sandbox, not the workspace
 	IfNotMounted   bool   // the same workspace at the same place is no error
 	WriteBack      bool   // closes of canonical workspaces return early
-	WorkingCopy    string // the name of another working copy than the usual one; empty: that
+	WorkingCopy    string // name of an additional working copy; empty: the usual one
 	RequireDurable bool   // refuse a state directory that does not outlive the machine
 	Getenv         func(string) string
 }
 
-// Resolve finds out what would be mounted and checks that it can be: the whole
-// way of a mount up to the mount itself. Without Request.Create it changes
-// nothing. A tree that comes with an error is for showing how far it went.
+// Resolve resolves a request and checks that the result can be mounted: it does
+// every step of a mount but the mount itself. Without Request.Create it changes
+// nothing. A tree that is returned with an error only shows how far it went.
 func Resolve(ctx context.Context, r Request) (*Tree, error) {
 	got, err := r.Resolver.Resolve(ctx, r.Workspace, host.ResolveOptions{Dir: r.Dir, Trust: r.Trust,
 		ReadOnly: r.ReadOnly, Mounts: r.Mounts, Create: r.Create, SandboxMount: r.SandboxMount})
@@ -129,7 +129,7 @@ func Resolve(ctx context.Context, r Request) (*Tree, error) {
 	return t, t.checkPlace(ctx, r.IfNotMounted)
 }
 
-// Steps are what was looked at on the way to a tree, or to the error instead.
+// Steps returns the steps that led to a tree, or to the error.
 func Steps(t *Tree, err error) []host.Step {
 	var e *host.Error
 	switch {
@@ -160,9 +160,9 @@ func (t *Tree) findState(r Request) (err error) {
 	return nil
 }
 
-// checkDirectories refuses to show the state directory in the mount: who can write
-// there has the control socket, the audit log and what is not safe yet. And it refuses to
-// change what lies in a mount: see mountpoint.Outside.
+// checkDirectories refuses to show the state directory in the mount: a program that can
+// write there has the control socket, the audit log and the unsaved content. It also
+// refuses to change a directory that lies in a mount: see mountpoint.Outside.
 func (t *Tree) checkDirectories() error {
 	for _, s := range t.Sources {
 		if s.Path != "" && s.Stays == "" {
@@ -188,8 +188,8 @@ func (t *Tree) ReadOnly() bool {
 }
 
 // checkPlace refuses a mount point that cannot be mounted on, or that would make
-// the daemon serve itself. With ifNotMounted, this same workspace may be there,
-// if its daemon answers.
+// the daemon serve itself. With ifNotMounted, the same workspace may be mounted
+// there, if its daemon answers.
 func (t *Tree) checkPlace(ctx context.Context, ifNotMounted bool) error {
 	place, stale, err := mountpoint.Check(t.Mountpoint)
 	if place != "" {
@@ -213,7 +213,7 @@ func (t *Tree) checkPlace(ctx context.Context, ifNotMounted bool) error {
 		return exit.New(exit.Usage, "the state directory %s lies inside the mount point", t.StateRoot).
 			Hint("choose another mount point, or give --state-dir")
 	}
-	if f := t.host.Facts(); f != "" && mountpoint.Within(f, place) { // which we would ask ourselves for
+	if f := t.host.Facts(); f != "" && mountpoint.Within(f, place) { // the daemon would ask itself
 		return exit.New(exit.Usage, "the host's facts %s lie inside the mount point", f).Hint("choose another mount point, or keep them elsewhere")
 	}
 	for _, s := range t.Sources {
@@ -227,7 +227,7 @@ func (t *Tree) checkPlace(ctx context.Context, ifNotMounted bool) error {
 	return nil
 }
 
-// mountedThere reports whether this workspace is what is mounted at the place.
+// mountedThere reports whether this workspace is mounted at the mount point.
 func (t *Tree) mountedThere() bool {
 	table, err := mountpoint.ReadTable()
 	if err != nil {
@@ -237,10 +237,10 @@ func (t *Tree) mountedThere() bool {
 	if !ok || !m.Ours() {
 		return false
 	}
-	return m.Source == t.Name || filepath.IsAbs(m.Source) && mounts.Serving(t.StateRoot, t.Name, t.Mountpoint) != nil // Options.Source is a path then
+	return m.Source == t.Name || filepath.IsAbs(m.Source) && mounts.Serving(t.StateRoot, t.Name, t.Mountpoint) != nil // with Options.Source, a path
 }
 
-// authorsOf are whom the commits of a workspace name, as far as its manifest and the host say.
+// authorsOf returns the authors of a workspace's commits that its manifest and the host name.
 func authorsOf(r *host.Resolved) (out []control.Person) {
 	if r.Storage.Sync.Mode != mountspec.ModePullPush {
 		return nil
@@ -257,8 +257,8 @@ func authorsOf(r *host.Resolved) (out []control.Person) {
 	return out
 }
 
-// LostCommits is why a part is not opened: commits that are not pushed are not in its clone any
-// more, or cannot be read there.
+// LostCommits returns why a part is not opened: unpushed commits are missing from its clone, or
+// cannot be read there.
 func (t *Tree) LostCommits(s Source) error {
 	if !s.Cached {
 		return nil
@@ -266,8 +266,8 @@ func (t *Tree) LostCommits(s Source) error {
 	return stranded.LostCommits(t.StateRoot, s.Place)
 }
 
-// OthersUnsaved is why a part would not be mounted: another working copy of the same
-// workspace holds what no store has, and would be out of sight.
+// OthersUnsaved returns why a part is not mounted: another working copy of the same
+// workspace holds content that no store has, and would be out of sight.
 func (t *Tree) OthersUnsaved(s Source) error {
 	if s.Open == nil {
 		return nil
@@ -285,7 +285,7 @@ func placeName(fingerprint, name string) string {
 }
 
 // describe is the configuration for a debug bundle. It holds names and reasons;
-// no secret ever comes this far.
+// secrets never reach it.
 func (t *Tree) describe(o Options) any {
 	type source struct {
 		Name, At, Provider, Mode, Path, ReadOnly, Unavailable string

@@ -19,14 +19,14 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// A workingCopy is the volume of a remote workspace together with what lives as
-// long as it: its provider, and the syncer that applies its sync block.
+// A workingCopy is the volume of a remote workspace together with the objects that
+// live as long as it: its provider, and the syncer that applies its sync block.
 type workingCopy struct {
 	*cache.Volume
-	opened   atomic.Pointer[cache.Volume] // Volume, for what may be called before it is there
+	opened   atomic.Pointer[cache.Volume] // Volume, for calls that may come before it is open
 	provider providers.Provider
 	answers  *answers.Answers
-	meter    providers.Meter      // nil: the store is no service that counts requests
+	meter    providers.Meter      // nil: the store does not count requests
 	cloner   providers.Cloner     // nil: it is not cloned
 	replicas providers.Replicated // nil: nothing outside replicates the store
 	messages *commits.Tool
@@ -39,30 +39,31 @@ type workingCopy struct {
 	pinner   atomic.Pointer[pinned.Keeper] // nil until the mount is there
 	syncer   *syncer
 
-	acts      *inforce.Acts // that limits of the policy count; nil: none does
+	acts      *inforce.Acts // counts for the limits of the policy; nil: there are no limits
 	freshness *freshness.Freshness
-	patience  time.Duration // how long a look waits for a pull
+	patience  time.Duration // the longest wait of a look for a pull
 
-	// ending is told that the tree is unmounted and that what policy wants sent
-	// is being sent. The context ends when there is no more time; nil says that
-	// the mount never came up, so that this run has nothing to send.
+	// ending is called when the tree is unmounted, before changes are sent as
+	// policy wants. Its context ends when time is over; nil means that the mount
+	// never came up, so that this run has nothing to send.
 	ending func() context.Context
 
-	mu     sync.RWMutex // held for reading while the volume is used, and guards what follows
+	mu     sync.RWMutex // held for reading while the volume is used, and guards the fields below
 	closed bool
-	last   cache.Status // once it is closed
+	last   cache.Status // set once it is closed
 	kept   cache.HistoryUsage
 }
 
-// ended has the volume keep how work of the store's own ended. Before there is one the
-// mount itself fails, or the work is done again.
+// ended has the volume keep the outcome of the store's own work. Before the volume is
+// open the mount itself fails, or the work is done again.
 func (w *workingCopy) ended(a cache.Activity, err error) {
 	if v := w.opened.Load(); v != nil {
 		v.Ended(a, err)
 	}
 }
 
-// answered has the volume keep what the store refuses. What opens the volume fails by itself.
+// answered has the volume keep the refusals of the store; while the volume opens, they fail the
+// open.
 func (w *workingCopy) answered(m providers.Method, at providers.Locator, err error) {
 	if v := w.opened.Load(); v != nil {
 		v.Answered(m, at, err)
@@ -85,8 +86,8 @@ func (w *workingCopy) use(ctx context.Context, f func(ctx context.Context) error
 	return f(ctx)
 }
 
-// Status is the volume's, also when that is closed. A store without a remote
-// has nothing that could be unpushed.
+// Status is the volume's, also after it is closed. A store without a remote has no
+// unpushed commits.
 func (w *workingCopy) Status() cache.Status {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -100,7 +101,7 @@ func (w *workingCopy) Status() cache.Status {
 	return s
 }
 
-// HistoryUsage is the volume's, also when that is closed.
+// HistoryUsage is the volume's, also after it is closed.
 func (w *workingCopy) HistoryUsage() cache.HistoryUsage {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -110,7 +111,7 @@ func (w *workingCopy) HistoryUsage() cache.HistoryUsage {
 	return w.Volume.HistoryUsage()
 }
 
-// Unsent is the volume's; nothing once that is closed: the last status counts it.
+// Unsent is the volume's; empty after it is closed, when the last status has the count.
 func (w *workingCopy) Unsent(limit int) (list []cache.Unsaved, total int) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -120,7 +121,7 @@ func (w *workingCopy) Unsent(limit int) (list []cache.Unsaved, total int) {
 	return w.Volume.Unsent(limit)
 }
 
-// requests are what was asked of the store's service.
+// requests returns the requests to the store's service by verb.
 func (w *workingCopy) requests() map[string]control.Requests {
 	if w.meter == nil {
 		return nil
@@ -140,9 +141,9 @@ func (w *workingCopy) seal() {
 	w.closed, w.last, w.kept = true, last, kept
 }
 
-// Close sends what policy wants sent and ends the volume. Its error says what
-// is not safe. When time is over before all is sent, the volume is left as a
-// kill would leave it: nothing is lost by that, and the next mount goes on.
+// Close sends the changes that policy wants sent and closes the volume. Its error names the
+// changes that are not safe. If time is over before all is sent, the volume is left as a kill
+// would leave it: nothing is lost, and the next mount goes on.
 func (w *workingCopy) Close() error {
 	w.pinner.Load().Stop()
 	ctx := w.ending()
@@ -162,7 +163,7 @@ func (w *workingCopy) Close() error {
 	return errors.Join(err, w.provider.Close())
 }
 
-// unsent says what was left behind when time was over.
+// unsent names the changes that were not sent when time was over.
 func (w *workingCopy) unsent() error {
 	s := w.Status()
 	if s.Queued > 0 {
