@@ -19,13 +19,12 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// headerTime is how long a service may take until it begins to answer a request
-// that it has.
+// headerTime is how long a service may take to begin its answer after it has received a request.
 const headerTime = 60 * time.Second
 
-// settingsOf is what a provider gets: the config of the manifest, what the host
-// says of its own service, the credentials that were granted, and the only way to
-// the network, which goes no further than what was granted.
+// settingsOf are the settings of a provider: the manifest's config, the host's
+// settings for its own service, the granted credentials, and the only way to the
+// network, which reaches only granted endpoints.
 func settingsOf(r *host.Resolved, e Env) (providers.Settings, error) {
 	s := providers.Settings{Config: settings(r.Storage.Config), Logger: e.Log, Now: e.Now, ReadOnly: r.ReadOnly.Lasting().On() || e.ReadOnly}
 	if r.Storage.Provider == mountspec.ProviderVault {
@@ -87,7 +86,7 @@ func planned(r *host.Resolved, e Env) func(context.Context) (map[string]string, 
 	})
 }
 
-// hostBucket adds what the host says of its own bucket service.
+// hostBucket adds the host's settings for its own bucket service.
 func hostBucket(s providers.Settings, r *host.Resolved, e Env) (providers.Settings, error) {
 	b, ok := e.Host.CloudBucket()
 	if !ok {
@@ -107,8 +106,7 @@ func hostBucket(s providers.Settings, r *host.Resolved, e Env) (providers.Settin
 	return s, nil
 }
 
-// hostApp adds what the host says of its GitHub App, whose key is asked for when a
-// token is minted.
+// hostApp adds the host's GitHub App, whose key is revealed when a token is minted.
 func hostApp(s providers.Settings, r *host.Resolved, e Env) providers.Settings {
 	s.Config["app_id"] = strconv.FormatInt(r.Grants.App.ID, 10)
 	s.Config["installation_id"] = strconv.FormatInt(r.Grants.Installation, 10)
@@ -118,13 +116,13 @@ func hostApp(s providers.Settings, r *host.Resolved, e Env) providers.Settings {
 	return s
 }
 
-// revealed is how a provider asks for credentials: all fields of one moment, so
-// that halves of two never go together. What is secret of them no commit takes.
+// revealed returns the function by which a provider gets credentials: all fields of one moment, so
+// that halves of two never go together. Commits refuse the secret fields.
 func revealed(guarded *cache.Secrets, name string, reveal func(context.Context) (secrets.Secret, error)) func(context.Context) (map[string]string, error) {
 	return func(ctx context.Context) (map[string]string, error) {
 		s, err := reveal(ctx)
 		if err != nil {
-			return nil, err // the provider says that these are its credentials
+			return nil, err // the provider adds that these are its credentials
 		}
 		fields := map[string]string{}
 		for _, field := range s.Names() {
@@ -141,14 +139,14 @@ func revealed(guarded *cache.Secrets, name string, reveal func(context.Context) 
 	}
 }
 
-// public are the fields that say who it is, and do not prove it: those of a service account's
-// key file too, whose "type" is in many a commit.
+// public are the fields that identify an account and do not authenticate it, also those of a
+// service account's key file: its "type" occurs in many commits.
 var public = []string{
 	"username", "access_key_id", "account_name", "type", "project_id", "private_key_id", "client_email", "client_id", "auth_uri", "token_uri",
 	"auth_provider_x509_cert_url", "client_x509_cert_url", "universe_domain",
 }
 
-// namesOf are what the host calls the secrets of a plan.
+// namesOf joins the host's names of the secrets of a plan.
 func namesOf(p *secrets.Plan) string {
 	var names []string
 	for _, n := range p.Needs() {
@@ -157,7 +155,7 @@ func namesOf(p *secrets.Plan) string {
 	return strings.Join(names, " or ")
 }
 
-// errDenied gives a refusal of the guard the kind that nobody retries.
+// errDenied gives a refusal of the guard an error kind that is not retried.
 type errDenied struct{ http.RoundTripper }
 
 func (t errDenied) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -168,7 +166,7 @@ func (t errDenied) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// settings are the scalars of a config, under the names that providers know.
+// settings are the scalars of a config, by the names that providers use.
 func settings(c mountspec.Config) map[string]string {
 	out := map[string]string{}
 	switch x := c.(type) {

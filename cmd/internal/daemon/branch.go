@@ -18,10 +18,10 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// branches says where commits go by AIP-35's branch_policy. A conversation begins a
+// branches decides where commits go by AIP-35's branch_policy. A conversation begins a
 // branch where the tracked branch is; the turns of a conversation go on from one
-// another, each on a branch of its own, so that no turn loses what the one before it
-// made. Which branch it is, the store keeps: after a remount it is the same one until an
+// another, each on a branch of its own, so that no turn loses the work of the one
+// before. The store keeps which branch it is: after a remount it is the same until an
 // event names another conversation.
 type branches struct {
 	sync     mountspec.Sync
@@ -30,9 +30,9 @@ type branches struct {
 	clock    func() time.Time
 	unnamed  string // names the branch until an event does, if none has a name yet
 
-	mu    sync.Mutex         // guards what follows
-	seen  providers.Branches // when they were last looked at
-	stale bool               // something was committed since
+	mu    sync.Mutex         // guards the fields below
+	seen  providers.Branches // as of the last look
+	stale bool               // a commit was made since
 }
 
 func newBranches(s mountspec.Sync, store providers.Provider, readOnly bool, clock func() time.Time) *branches {
@@ -43,17 +43,17 @@ func newBranches(s mountspec.Sync, store providers.Provider, readOnly bool, cloc
 	return b
 }
 
-// brancher is the store's side that commits are sent to.
+// brancher returns the store's branches, and whether commits go to branches at all.
 func (b *branches) brancher() (providers.Brancher, bool) {
 	return b.store, b.store != nil && !b.readOnly && b.sync.Mode == mountspec.ModePullPush
 }
 
-// name is the branch for a conversation and a turn, each of which may be
-// unknown, when commits go to the branch on ("": none of ours). goesOn says that it
-// is one of the same conversation.
+// name is the branch for a conversation and a turn, each of which may be unknown,
+// when commits go to the branch on now ("": none of wsmount's). goesOn says that
+// the branch belongs to the same conversation.
 func (b *branches) name(on, conversation, turn string) (name string, goesOn bool) {
 	if !syncpolicy.HasBranches(b.sync) {
-		return "", false // back to the tracked one, if the policy was another
+		return "", false // back to the tracked branch, if the policy has changed
 	}
 	if conversation == "" && on != "" && (turn == "" || b.sync.Push.Branch == mountspec.BranchPerConversation) {
 		return on, true
@@ -76,14 +76,14 @@ func (b *branches) name(on, conversation, turn string) (name string, goesOn bool
 	return name, goesOn
 }
 
-// changed says that a commit was made since the branches were looked at.
+// changed notes that a commit was made since the branches were looked at.
 func (b *branches) changed() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stale = true
 }
 
-// look keeps what status shows of the branches.
+// look reads the branches, for the status.
 func (b *branches) look(ctx context.Context) {
 	if b.store == nil {
 		return
@@ -96,7 +96,7 @@ func (b *branches) look(ctx context.Context) {
 	}
 }
 
-// lookAgain is look if a commit was made meanwhile.
+// lookAgain is look if a commit was made since.
 func (b *branches) lookAgain(ctx context.Context) {
 	b.mu.Lock()
 	stale := b.stale
@@ -137,9 +137,9 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// rebranch goes to the branch that an event's conversation and turn name. What
-// came before is committed and pushed to its own branch first, as far as policy
-// does that by itself; what is left is said.
+// rebranch switches to the branch that an event's conversation and turn name.
+// Earlier changes are committed and pushed to their own branch first, as far as
+// policy does that by itself; the rest is reported.
 func (k *syncer) rebranch(ctx context.Context, vars map[string]string, out *control.EventResult) error {
 	b, ok := k.branches.brancher()
 	if !ok {
@@ -154,7 +154,7 @@ func (k *syncer) rebranch(ctx context.Context, vars map[string]string, out *cont
 	if name == all.On {
 		return nil
 	}
-	// Commits of a branch do not go to the tracked one because of this.
+	// Stay: commits of a branch must not move to the tracked one by this.
 	o := cache.BranchOptions{GoOn: goesOn, Stay: name == ""}
 	if !goesOn && all.On != "" {
 		o.Leave = k.closeBranch(ctx, out)
@@ -183,9 +183,8 @@ func (k *syncer) rebranch(ctx context.Context, vars map[string]string, out *cont
 // goes on from it.
 const closeTime = 20 * time.Second
 
-// closeBranch sends what there is to the branch that it belongs to. It reports
-// whether the remote has refused it: then it stays on its branch, listed, and is
-// not in the way of the next.
+// closeBranch sends the changes and commits of a branch to it. It reports whether the remote has
+// refused them: then they stay on their branch, listed, and do not block the next one.
 func (k *syncer) closeBranch(ctx context.Context, out *control.EventResult) (refused bool) {
 	ctx, cancel := context.WithTimeout(ctx, closeTime)
 	defer cancel()

@@ -22,10 +22,10 @@ func (d *Daemon) Subscribe(name string, handler func(lifecycle.Event)) (stop fun
 	return d.bus.On(name, handler)
 }
 
-// Event emits an event for the control API, and waits for what the parts make
-// of it. An event to the whole mount reaches every part, the deepest first; one
-// to a path reaches the part that is mounted there. Local stores have nothing
-// to pull, commit or push: what they were given is in the store already.
+// Event emits an event for the control API, and waits until the parts have followed
+// it. An event to the whole mount reaches every part, the deepest first; one to a
+// path reaches the part that is mounted there. Local stores have nothing to pull,
+// commit or push: each write is in the store already.
 func (d *Daemon) Event(ctx context.Context, r control.EventRequest) (control.EventResult, error) {
 	out := control.EventResult{Schema: control.EventSchema, Event: string(mountspec.Trigger(r.Name).Resolve())}
 	reached, err := d.layout().reach(r.At)
@@ -48,8 +48,8 @@ func (d *Daemon) Event(ctx context.Context, r control.EventRequest) (control.Eve
 	return out, nil
 }
 
-// follow has the parts follow an event, one after the other, and sums up what
-// they did. That one fails keeps none of the others from it.
+// follow has the parts follow an event, one after the other, and adds up the
+// results. The failure of a part does not keep the others from it.
 func (d *Daemon) follow(ctx context.Context, e lifecycle.Event, parts []*part, out *control.EventResult) {
 	for _, p := range parts {
 		if p.syncer == nil {
@@ -66,7 +66,7 @@ func (d *Daemon) follow(ctx context.Context, e lifecycle.Event, parts []*part, o
 	d.kick.raise()
 }
 
-// codes are the exit codes of errors that a working copy has.
+// codes are the exit codes of a working copy's errors.
 var codes = []struct {
 	err  error
 	code exit.Code
@@ -79,7 +79,7 @@ var codes = []struct {
 	{providers.ErrNotExist, exit.Unresolvable},
 }
 
-// failed puts what a workspace could not do into a result, a text for each thing.
+// failed adds the failures of a workspace to a result, one text for each joined error.
 func (k *syncer) failed(err error, out *control.EventResult) {
 	for _, e := range each(err) {
 		hint := ""
@@ -93,7 +93,7 @@ func (k *syncer) failed(err error, out *control.EventResult) {
 	}
 }
 
-// each are the errors that errors.Join has joined, or the one.
+// each returns the errors that errors.Join has joined, or err alone.
 func each(err error) (all []error) {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok || errors.Join(joined.Unwrap()...).Error() != err.Error() {
@@ -118,11 +118,11 @@ func codeOf(err error) exit.Code {
 	return exit.Failed
 }
 
-// openLimit is how long a mount waits for its first pull. It goes on after it.
+// openLimit is how long a mount waits for its first pull, which goes on after that.
 const openLimit = 5 * time.Second
 
-// opened emits workspace-open and follows it. A store that is away does not
-// keep a working copy that has been here before from being mounted.
+// opened emits workspace-open and follows it. A store that does not answer does not
+// keep an existing working copy from being mounted.
 func (d *Daemon) opened() {
 	d.bus.Emit(d.hostEvent("workspace-open"))
 	var wg sync.WaitGroup
@@ -146,7 +146,7 @@ func (d *Daemon) opened() {
 	}
 }
 
-// freshen lets every syncer see how much the tree is used.
+// freshen tells every syncer how many requests the kernel has sent.
 func (d *Daemon) freshen() {
 	if len(d.syncers) == 0 {
 		return
@@ -160,9 +160,8 @@ func (d *Daemon) freshen() {
 	}
 }
 
-// shown waits until programs see what was done, so that who asked for it does. It
-// does not wait long: what is read from slow storage may keep the kernel from
-// hearing of it.
+// shown waits until the kernel was notified of changes, so that the caller sees them. It waits for
+// a second at most: reads from slow storage may delay the notification.
 func (d *Daemon) shown(ctx context.Context) {
 	if d.server == nil {
 		return

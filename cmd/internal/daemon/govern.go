@@ -20,12 +20,12 @@ import (
 	"github.com/wsmount/wsmount/providers/all"
 )
 
-// manifestName is what is looked for in a directory of the search path.
+// manifestName is the file that the host looks for in directories of the search path.
 const manifestName = "WORKSPACE.md"
 
-// govern makes every file that decides what this mount, or another one, may do
-// unchangeable from inside, in whichever part it lies and whether it exists or
-// not. What cannot be kept from programs in a part refuses to show it to them.
+// govern makes every file that decides on the permissions of this mount, or of
+// another one, unchangeable from inside, whichever part it lies in and whether it
+// exists or not. A part in which that is impossible is refused.
 func (b *builder) govern() error {
 	paths := slices.Concat(b.governing, b.own.Files, b.own.Dirs)
 	for i := range b.tree.Sources {
@@ -54,9 +54,9 @@ func (s *Source) govern(path string) {
 	}
 }
 
-// checkOwn refuses a part in which programs could put what the host believes: a
-// manifest in the search path, at any depth that is searched, or a file beside the
-// registry, which is replaced by one that is made there.
+// checkOwn refuses a part in which programs could write files that the host trusts:
+// a manifest in the search path, at any depth that is searched, or a file beside
+// the registry, which is replaced by a new file in the same directory.
 func (b *builder) checkOwn(s *Source) error {
 	if s.Stays != "" {
 		return nil
@@ -74,19 +74,19 @@ func (b *builder) checkOwn(s *Source) error {
 	return nil
 }
 
-// guardsSearch says whether the search path ends at a part: at its manifest, which
-// cannot be changed, or because it is registered.
+// guardsSearch reports whether the search does not go below a part: it has a
+// manifest, which cannot be changed, or is registered.
 func (b *builder) guardsSearch(s *Source) bool {
 	_, err := os.Lstat(filepath.Join(s.Path, manifestName))
 	return err == nil || s.resolved != nil && s.resolved.Trust == host.Registered
 }
 
-// isFound says whether the search path looks for a manifest in a part's directory.
+// isFound reports whether the search path looks for a manifest in a part's directory.
 func (b *builder) isFound(s *Source) bool {
 	return slices.ContainsFunc(b.own.Searched, func(dir string) bool { d := depth(s.Path, dir); return d == 1 || d == 2 })
 }
 
-// depth is how many directories path lies below dir; 0 where it does not.
+// depth is the number of directories by which path lies below dir; 0 if it does not.
 func depth(path, dir string) int {
 	rel, err := filepath.Rel(dir, path)
 	if err != nil || path == dir || !mountpoint.Within(path, dir) {
@@ -101,10 +101,10 @@ type builder struct {
 	copyName  string // Request.WorkingCopy
 	writeBack bool
 	own       host.Own
-	governing []string // real paths of every manifest that was consulted, or would have been
+	governing []string // real paths of every manifest that was consulted, or could have been
 }
 
-// add enters a workspace at a path of the mount, and what it mounts below.
+// add adds a workspace at a path of the mount, and its children below.
 func (b *builder) add(r *host.Resolved, at string) error {
 	open, cached, err := opener(r)
 	if err != nil {
@@ -161,9 +161,9 @@ func (b *builder) child(c host.Child, at string) error {
 	return nil
 }
 
-// inherit makes what lies inside a read-only part read-only too, whoever
-// mounted it there: nothing loosens a refusal. Shorter paths come first, so
-// that it reaches every depth.
+// inherit makes the parts inside a read-only part read-only too, whichever
+// workspace mounts them there: nothing loosens a refusal. The outer parts (shorter
+// paths) come first, so that it reaches every depth.
 func (b *builder) inherit() {
 	parts := b.tree.Sources
 	order := make([]int, len(parts))
@@ -187,7 +187,7 @@ func (b *builder) inherit() {
 	}
 }
 
-// why says each reason once.
+// why joins the reasons, each once.
 func why(reasons []host.Reason) string {
 	var out []string
 	for _, r := range reasons {
@@ -198,7 +198,7 @@ func why(reasons []host.Reason) string {
 	return strings.Join(out, ", ")
 }
 
-// warn turns what was noticed on the way into notes.
+// warn turns the warnings of the resolution into notes.
 func (b *builder) warn(r *host.Resolved) {
 	if !r.Verified {
 		b.tree.note("%s is unverified: its manifest is not registered (`wsmount registry add`)", r.Address)

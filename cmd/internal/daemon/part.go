@@ -28,29 +28,28 @@ const (
 	recentFailures = 10  // of them shown in status
 )
 
-// A part is one volume of the running tree and what is remembered of it.
+// A part is one volume of the running tree, with its state and its failures.
 type part struct {
 	Source
 	name   string // unique in this mount
 	volume fs.Volume
 	syncer *syncer // of a working copy
-	inside []*part // what is mounted right inside it
+	inside []*part // the parts that are mounted right inside it
 
-	access atomic.Pointer[fs.Access] // what the policy takes away now; nil: nothing
+	access atomic.Pointer[fs.Access] // what the policy forbids now; nil: nothing
 
 	failed     atomic.Uint64
-	background atomic.Uint64 // reports of the working copy, which keeps the last of them
+	background atomic.Uint64 // reports by the working copy, which keeps the last ones
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	failures []fs.Failure
 	kinds    map[string]uint64 // failures by kind
 }
 
-// inBackground is the Op of a failure that no request of a program met.
+// inBackground is the Op of a failure outside of any program's request.
 const inBackground = "background"
 
-// fail remembers a failed request. What a working copy reports, it remembers by
-// itself: see known.
+// fail keeps a failed request. A working copy keeps its own reports: see known.
 func (p *part) fail(f fs.Failure) {
 	if _, ok := p.volume.(*workingCopy); ok && f.Op == inBackground {
 		p.background.Add(1)
@@ -86,8 +85,8 @@ func failureKind(f fs.Failure) string {
 	return "io"
 }
 
-// failureKinds returns the number of failures by kind: of calls of the store,
-// where there is one apart from this machine.
+// failureKinds returns the number of failures by kind. For a working copy these are
+// failures of calls to its store, else of requests.
 func (p *part) failureKinds() map[string]uint64 {
 	if w, ok := p.volume.(*workingCopy); ok {
 		return w.answers.Summary().Failed
@@ -97,8 +96,8 @@ func (p *part) failureKinds() map[string]uint64 {
 	return maps.Clone(p.kinds)
 }
 
-// known returns the newest failures, the newest last: requests of programs, with
-// their errno, and what happened to the working copy. total counts them all.
+// known returns the newest failures, the newest last: failed requests of programs,
+// with their errno, and problems of the working copy. total counts them all.
 func (p *part) known(most int) (list []control.Failure, total uint64) {
 	p.mu.Lock()
 	for _, f := range p.failures {
@@ -108,7 +107,7 @@ func (p *part) known(most int) (list []control.Failure, total uint64) {
 	p.mu.Unlock()
 	if w, ok := p.volume.(*workingCopy); ok {
 		problems := w.Status().Problems
-		total += max(p.background.Load(), uint64(len(problems))) // it has some before there is a front to tell
+		total += max(p.background.Load(), uint64(len(problems))) // some came before the front could count them
 		for _, f := range problems {
 			list = append(list, control.Failure{Time: f.Time, Op: f.Op, Path: cmp.Or(f.Path, "/"), Error: f.Err.Error()})
 		}
@@ -117,8 +116,8 @@ func (p *part) known(most int) (list []control.Failure, total uint64) {
 	return list[max(0, len(list)-most):], total
 }
 
-// status describes the part as it is now. open are the files that are open in
-// it; refused counts the changes that being read-only has refused.
+// status describes the part as it is now. open are its open files; refused counts
+// the changes that were refused because it is read-only.
 func (p *part) status(open []fs.OpenFile, refused uint64) control.Part {
 	s := control.Part{
 		Name: p.Name, At: "/" + p.At, Provider: p.Provider, Mode: p.Mode, Path: p.Path, Store: p.Store, Nested: p.nested(),
@@ -143,7 +142,7 @@ func (p *part) status(open []fs.OpenFile, refused uint64) control.Part {
 func failure(f fs.Failure) control.Failure {
 	out := control.Failure{Time: f.Time, Op: f.Op, Path: f.Path, Errno: f.Errno.Error()}
 	if f.Op == inBackground {
-		out.Errno = "" // no program got it
+		out.Errno = "" // no program received an errno
 	}
 	if f.Err != nil {
 		out.Error = f.Err.Error()
@@ -151,7 +150,7 @@ func failure(f fs.Failure) control.Failure {
 	return out
 }
 
-// ioMode sums up how the open files are read and written.
+// ioMode is the I/O mode that the open files share, "mixed" or "none".
 func ioMode(open []fs.OpenFile) string {
 	mode := "none"
 	for _, f := range open {
@@ -167,8 +166,8 @@ func ioMode(open []fs.OpenFile) string {
 }
 
 // errorLog is one line per failure: time, operation, path, errno if a program
-// got one, reason. What keeps the whole part away, and what fails until now, comes
-// first.
+// received one, reason. Before them come the reason why the whole part is
+// unavailable, and the activities that still fail.
 func (p *part) errorLog() []byte {
 	var b bytes.Buffer
 	if p.Unavailable != "" {
@@ -194,8 +193,7 @@ func (p *part) errorLog() []byte {
 	return b.Bytes()
 }
 
-// openParts opens every volume. Until the front takes them over they are ours
-// to close.
+// openParts opens every volume. Until the front takes them over, the daemon closes them.
 func (d *Daemon) openParts(ctx context.Context) error {
 	for _, s := range d.tree.Sources {
 		p := &part{Source: s}
@@ -214,7 +212,7 @@ func (d *Daemon) openParts(ctx context.Context) error {
 	return nil
 }
 
-// noteHidden says that a local store has a .wsmount of its own, which ours hides.
+// noteHidden adds a note if a local store has a .wsmount of its own, which the mount hides.
 func (d *Daemon) noteHidden(p *part) {
 	name := cmp.Or(d.opts.ControlDir, ".wsmount")
 	if _, ok := p.volume.(*direct.Volume); !ok {
@@ -234,7 +232,7 @@ func (d *Daemon) openPart(ctx context.Context, p *part) error {
 		e.Pulled = func(file string) { d.nudger.Pulled(p.At, file) }
 	}
 	err := d.tree.LostCommits(p.Source)
-	if err == nil && !d.uploads { // also where the storage is a directory now
+	if err == nil && !d.uploads { // also if the storage is a local directory now
 		err = d.tree.OthersUnsaved(p.Source)
 	}
 	if p.Cached && err == nil {
@@ -265,8 +263,7 @@ func (d *Daemon) openPart(ctx context.Context, p *part) error {
 	return nil
 }
 
-// stateOf locks the state directory of a working copy. That of the root is held
-// already.
+// stateOf locks the state directory of a working copy. The root's is locked already.
 func (d *Daemon) stateOf(p *part) (string, error) {
 	place, provider := p.resolved.Location.String(), p.resolved.Storage.Provider
 	if p.At == "" {

@@ -13,10 +13,10 @@ import (
 	"github.com/wsmount/wsmount/fs"
 )
 
-// activityPins is the work in the background that fetches what is pinned.
+// activityPins is the background work that fetches pinned paths.
 const activityPins cache.Activity = "fetch pinned"
 
-// fetchPinned makes what is at a path local. told is nil where nobody waits for it.
+// fetchPinned makes the content at a path local. told may be nil if no caller waits.
 func (w *workingCopy) fetchPinned(ctx context.Context, at string, told *pinned.Progress) (f pinned.Fetched, err error) {
 	err = w.use(ctx, func(ctx context.Context) (err error) {
 		f, err = pinned.Fetch(ctx, w.Volume, at, told)
@@ -25,7 +25,7 @@ func (w *workingCopy) fetchPinned(ctx context.Context, at string, told *pinned.P
 	return f, err
 }
 
-// startPinner keeps what is pinned on the local disk from here on.
+// startPinner keeps pinned paths on the local disk from now on.
 func (w *workingCopy) startPinner() {
 	w.pinner.Store(pinned.Start(pinned.Options{Pins: w.pins, Ended: func(err error) { w.ended(activityPins, err) },
 		Fetch: func(ctx context.Context, at string) error {
@@ -34,7 +34,7 @@ func (w *workingCopy) startPinner() {
 		}}))
 }
 
-// pulled is what is told of the files that a pull brought, and tells next.
+// pulled returns the callback for the files that a pull brought; it calls next too.
 func (w *workingCopy) pulled(next func(string)) func(string) {
 	return func(file string) {
 		w.pinner.Load().Changed(file)
@@ -44,7 +44,7 @@ func (w *workingCopy) pulled(next func(string)) func(string) {
 	}
 }
 
-// pin pins a path, or ends that.
+// pin pins or unpins a path.
 func (c *copies) pin(ctx context.Context, r control.CacheRequest) (out control.CacheResult, err error) {
 	out.Schema, out.Copies = control.CacheSchema, []control.CacheCopy{}
 	p, w, at, err := c.locate(r.Path)
@@ -74,12 +74,12 @@ func (c *copies) pin(ctx context.Context, r control.CacheRequest) (out control.C
 	return out, nil
 }
 
-// unlimited is the size of a bucket for programs that ask: it has no end. Larger numbers are
-// beyond what some of them count with.
+// unlimited is the size that a bucket reports: it has no limit. Some programs cannot count with
+// larger numbers.
 const unlimited = 1 << 50
 
-// Statfs implements fs.Volume. A bucket is not the disk of its working copy: it has no end.
-// Available is what may be written now all the same, until more has arrived there.
+// Statfs implements fs.Volume. A bucket has no limit, unlike the disk of its working copy.
+// Available remains the space that programs can fill now, until more has arrived in the bucket.
 func (w *workingCopy) Statfs(op *fs.Op, ino fs.Ino) (fs.Statfs, error) {
 	st, err := w.Volume.Statfs(op, ino)
 	if err != nil || !w.isBucket || st.Frsize == 0 {

@@ -13,22 +13,19 @@ import (
 )
 
 const (
-	// canonicalTTL is how long a canonical store's names and versions count as
-	// fresh.
+	// canonicalTTL is how long names and versions of a canonical store count as fresh.
 	canonicalTTL = time.Second
 	// writeBackWindow gathers changes of a canonical store whose host allows
 	// that closes do not wait for it, unless its manifest has another.
 	writeBackWindow = time.Second
 )
 
-// policyOf is what a manifest's sync block means for a working copy, which never
-// pushes by itself: the syncer does, and can say what became of it. writeBack
-// says that the host lets closes of a canonical store return early; its commit
-// block counts then.
+// policyOf translates a manifest's sync block for a working copy, which never pushes by itself:
+// the syncer does, and can report the result. writeBack means that the host lets closes of a
+// canonical store return early; its commit block counts then.
 //
-// A policy that grants no storage:commit holds back what a synchronised store
-// would commit. In a canonical one there is no commit: each write is AIP-38's
-// storage:write.
+// A policy that grants no storage:commit holds back the commits of a synchronised store. A
+// canonical store has no commits: each write is AIP-38's storage:write.
 func policyOf(r *host.Resolved, writeBack bool) cache.Policy {
 	s := r.Storage.Sync
 	p := cache.Policy{Conflict: conflictPolicy(s.Conflict, r.Location.Service), MergeCommits: s.Conflict == mountspec.ConflictMerge}
@@ -51,7 +48,7 @@ func policyOf(r *host.Resolved, writeBack bool) cache.Policy {
 	return p
 }
 
-// dueOf says whether each change is due, or only what an event asks for.
+// dueOf says whether each change is due at once, or only when an event asks for it.
 func dueOf(s mountspec.Sync) cache.Due {
 	if s.Commit.On.Resolve() == mountspec.EventWrite {
 		return cache.DueChange
@@ -59,8 +56,8 @@ func dueOf(s mountspec.Sync) cache.Due {
 	return cache.DueAsked
 }
 
-// conflictPolicy maps AIP-35's conflict policies. A repository is of texts: where
-// both versions are to be kept, that is in one file if it can be.
+// conflictPolicy maps AIP-35's conflict policies. A repository holds texts: if both
+// versions are to be kept, they go into one file where possible.
 func conflictPolicy(c mountspec.ConflictPolicy, service string) cache.Conflict {
 	switch {
 	case c == mountspec.ConflictAbort:
@@ -77,7 +74,7 @@ func conflictPolicy(c mountspec.ConflictPolicy, service string) cache.Conflict {
 	return cache.Combine
 }
 
-// checkCached refuses what no working copy of this workspace can do.
+// checkCached refuses settings that no working copy of this workspace can follow.
 func checkCached(r *host.Resolved, writeBack bool) error {
 	mode := r.Storage.Sync.Mode
 	if mode == mountspec.ModeWatch {
@@ -115,8 +112,7 @@ func checkPulls(r *host.Resolved) error {
 	return nil
 }
 
-// checkGit refuses what no repository can be asked for yet, and commits that
-// would be nobody's.
+// checkGit refuses settings that repositories do not support, and commits without an author.
 func checkGit(r *host.Resolved) error {
 	primary, _, _ := mountspec.Authors(r.Identity)
 	config, _ := r.Storage.Config.(mountspec.GitHubConfig)

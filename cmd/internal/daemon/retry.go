@@ -13,19 +13,17 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// retry says when something that failed is tried again. The zero value has not
-// failed.
+// retry is the time at which a failed operation is tried again. The zero value has not failed.
 type retry struct {
 	since, next time.Time
 	waited      time.Duration
 	err         error
 }
 
-// pauses say how long to wait after a failure; that there is no more to be done about
-// it, if it is not to be tried again.
+// pauses returns the wait after a failure; again is false if it is not to be tried again.
 type pauses func(syncpolicy.Failure) (wait time.Duration, again bool)
 
-// ended notes what became of an attempt.
+// ended notes the result of an attempt.
 func (a *retry) ended(now time.Time, err error, pause pauses) {
 	if err == nil {
 		*a = retry{}
@@ -34,7 +32,7 @@ func (a *retry) ended(now time.Time, err error, pause pauses) {
 	if a.since.IsZero() {
 		a.since = now
 	}
-	// What gave up waiting says nothing of the remote, and has no kind of its own.
+	// A wait that timed out has no kind of its own, and is no lasting failure of the remote.
 	lasting := providers.KindOf(err).Retry == providers.RetryNever && !errors.Is(err, fs.ErrUnavailable)
 	f := syncpolicy.Failure{Waited: a.waited, Lasting: lasting}
 	var wants providers.RetryAfter
@@ -48,7 +46,7 @@ func (a *retry) ended(now time.Time, err error, pause pauses) {
 	}
 }
 
-// arm has something tried after a time, unless a time is set already.
+// arm sets the time of the next attempt, unless one is set already.
 func (a *retry) arm(at time.Time) {
 	if a.next.IsZero() {
 		a.next = at
@@ -57,7 +55,7 @@ func (a *retry) arm(at time.Time) {
 
 func (a *retry) due(now time.Time) bool { return !a.next.IsZero() && !now.Before(a.next) }
 
-// fails describes it for status, nil if nothing has failed.
+// fails describes the failure for status, nil if there is none.
 func (a *retry) fails() *control.Fails {
 	if a.err == nil {
 		return nil
@@ -70,11 +68,11 @@ type retries struct {
 	clock func() time.Time
 	pause pauses
 
-	mu                sync.Mutex // guards what follows
+	mu                sync.Mutex // guards the fields below
 	push, pull, fetch retry      // pull is a pull request
 }
 
-// fetched notes what became of a pull.
+// fetched notes the result of a pull.
 func (r *retries) fetched(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,8 +89,7 @@ func (r *retries) fetchDue() bool {
 	return r.fetch.due(r.clock())
 }
 
-// pushed notes what became of a push. One that was broken off has not failed, and
-// is made again soon.
+// pushed notes the result of a push. A canceled push has not failed, and is made again soon.
 func (r *retries) pushed(err error) {
 	if errors.Is(err, context.Canceled) {
 		return
@@ -102,15 +99,15 @@ func (r *retries) pushed(err error) {
 	r.push.ended(r.clock(), err, r.pause)
 }
 
-// proposed notes what became of a pull request.
+// proposed notes the result of opening a pull request.
 func (r *retries) proposed(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pull.ended(r.clock(), err, r.pause)
 }
 
-// due reports what is to be tried now: a push that is owed at once if it has not failed,
-// a pull request that is missing soon.
+// due reports which are to be tried now: an owed push at once if it has not failed, a
+// missing pull request after FirstPause.
 func (r *retries) due(push, pull bool) (pushDue, pullDue bool) {
 	now := r.clock()
 	r.mu.Lock()
@@ -129,8 +126,8 @@ func (r *retries) due(push, pull bool) (pushDue, pullDue bool) {
 	return r.push.due(now), r.pull.due(now)
 }
 
-// describe puts them into the status, with what the working copy knows of unpushed
-// commits, which outlives this process.
+// describe puts them into the status, with the working copy's record of unpushed
+// commits, which survives this process.
 func (r *retries) describe(c *control.Copy, u *cache.Unpushed) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 
 const (
 	statusEvery = 5 * time.Second        // how old the status file may be
-	retryEvery  = 200 * time.Millisecond // between two tries to unmount a busy tree
+	retryEvery  = 200 * time.Millisecond // between two attempts to unmount a busy tree
 	abortLimit  = 3 * time.Second        // for requests to end after an abort
 )
 
@@ -32,7 +32,7 @@ func (d *Daemon) Run(signals <-chan os.Signal) error {
 	select {
 	case <-ended:
 		err = errors.Join(d.notSafe(unsafe), err)
-	default: // the end of the process ends what is under way: see cutOff
+	default: // the end of the process ends open requests: see cutOff
 	}
 	d.bus.Emit(d.hostEvent("workspace-close"))
 	d.setState(control.Stopped)
@@ -41,9 +41,9 @@ func (d *Daemon) Run(signals <-chan os.Signal) error {
 	return errors.Join(err, d.shut())
 }
 
-// notSafe says what a volume's failure to close means: something that policy
-// wanted sent, or on disk, is not. The last status keeps it, for those who
-// wait for the end and do not see how this process exits.
+// notSafe turns a volume's failure to close into an error: changes that policy
+// wanted sent, or on disk, are not. The last status keeps it, for callers that wait
+// for the end and do not see the exit code of this process.
 func (d *Daemon) notSafe(err error) error {
 	if err == nil {
 		return nil
@@ -109,7 +109,7 @@ func (d *Daemon) stop(why string, ended <-chan struct{}, signals <-chan os.Signa
 	}
 }
 
-// unmount tries to take the tree away. What we do in it ourselves is ended first.
+// unmount tries to unmount the tree. It first ends the daemon's own use of it.
 func (d *Daemon) unmount() error {
 	d.nudger.Stop()
 	return d.place().Unmount()
@@ -157,7 +157,7 @@ func (d *Daemon) Unmount(r control.UnmountRequest) (control.UnmountResult, error
 		}
 		out.Unmounted = err == nil
 		select {
-		case d.force <- struct{}{}: // Run ends what is still under way
+		case d.force <- struct{}{}: // Run ends the requests under way
 		default:
 		}
 		return out, err
@@ -203,8 +203,8 @@ func (d *Daemon) isSending() bool {
 	return d.sending
 }
 
-// mountError says what to do about a mount that the machine refused. said is
-// what the helper wrote: it is the reason then.
+// mountError gives advice on a mount that the machine refused. said is the output
+// of the mount helper, which is the reason if there is any.
 func mountError(err error, said string) error {
 	e := exit.New(exit.Failed, "%w", err)
 	if said != "" {
