@@ -8,8 +8,8 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 )
 
-// An actor is who changes a working copy now, as the events tell: whose turn of which
-// conversation it is. The history of the working copy, and its commits, name it.
+// An actor is the operator, turn and conversation that change a working copy now, according to the
+// events. The history of the working copy, and its commits, name them.
 type actor struct {
 	tell func(cache.Actor) // the history
 
@@ -17,16 +17,16 @@ type actor struct {
 	acting
 }
 
-// acting is what an actor knows.
+// acting is the state of an actor.
 type acting struct {
-	operator     string // who the events speak for: a configured identity, or free text
+	operator     string // the operator named by the events: a configured identity, or free text
 	turn         string // the turn under way, "" between turns
 	conversation string // the conversation under way
 	inTurn       bool   // between turn-start and turn-end
 }
 
-// follow notes the turn and the conversation that an event belongs to, and on whose
-// behalf the tree changes from now on.
+// follow notes the turn and the conversation that an event belongs to, and the
+// operator of the changes from now on.
 func (a *actor) follow(name mountspec.Trigger, vars map[string]string) {
 	a.change(name, func(now *acting) {
 		now.conversation = cmp.Or(vars["conversationId"], now.conversation)
@@ -41,8 +41,8 @@ func (a *actor) follow(name mountspec.Trigger, vars map[string]string) {
 	})
 }
 
-// ended forgets a turn or a conversation that is over, once it has been committed. What
-// changes from then on follows the event, and is part of neither.
+// ended forgets a turn or a conversation that is over, once it has been committed.
+// Later changes follow the event, and are part of neither.
 func (a *actor) ended(name mountspec.Trigger) {
 	switch name {
 	case mountspec.EventConversationEnd:
@@ -52,7 +52,7 @@ func (a *actor) ended(name mountspec.Trigger) {
 	}
 }
 
-// change tells the history who acts after an event.
+// change passes the actor after an event to the history.
 func (a *actor) change(event mountspec.Trigger, f func(*acting)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -60,14 +60,14 @@ func (a *actor) change(event mountspec.Trigger, f func(*acting)) {
 	a.tell(cache.Actor{Name: a.operator, Event: string(event), Turn: a.turn, Conversation: a.conversation})
 }
 
-// now is who acts at this moment.
+// now returns the present state.
 func (a *actor) now() acting {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.acting
 }
 
-// who is what a commit says of now.
+// who returns the fields of the present state that a commit names.
 func (a *actor) who() (operator, turn, conversation string) {
 	now := a.now()
 	return now.operator, now.turn, now.conversation

@@ -13,24 +13,22 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
 
-// Whether a workspace "is mounted already" is not for the mount table alone to
-// say: a mount stands there before its daemon is ready, and after its daemon
-// hangs. So the daemon is asked.
+// The mount table alone cannot tell whether a workspace "is mounted already": a mount is in it
+// before its daemon is ready, and after its daemon hangs. So the daemon is asked.
 
-// askEvery is how often another daemon, or what it has locked, is looked at again.
+// askEvery is the interval at which another daemon, or its lock, is looked at again.
 const askEvery = 20 * time.Millisecond
 
-// StartedByOther is called with the error of Start. Where it says that another
-// daemon has started for the same place meanwhile, it waits until that is ready, and
-// sets t.Mounted; it returns err otherwise. again says that Start is to be tried again:
-// what has the working copy is only starting, which takes as long as its stores take and
-// may fail, or it has ended.
+// StartedByOther is called with the error of Start. If err says that another daemon has started
+// for the same place meanwhile, it waits until that is ready, and sets t.Mounted; else it returns
+// err. again says that Start is to be tried again: the holder of the working copy is only
+// starting, which takes as long as its stores take and may fail, or it has ended.
 func (t *Tree) StartedByOther(ctx context.Context, err error) (again bool, _ error) {
 	var locked *state.LockedError
 	if !errors.As(err, &locked) {
 		return false, err
 	}
-	if locked.Holder == nil || !locked.Holder.Alive() { // that is the record of the one before
+	if locked.Holder == nil || !locked.Holder.Alive() { // the record is of an earlier holder
 		return true, pause(ctx)
 	}
 	if locked.At != "" || locked.Holder.Mountpoint != t.Mountpoint || len(inplace.OutOfSight(locked.Holder)) > 0 {
@@ -88,7 +86,7 @@ func (t *Tree) answers(ctx context.Context, r *state.Record) (ready bool, err er
 		Hint("`wsmount umount --force %s` ends it", t.Mountpoint)
 }
 
-// lock takes the state directory, or says who has it.
+// lock locks the state directory, or returns an error that names the holder.
 func (d *Daemon) lock(context.Context) error {
 	var dir *state.Dir
 	var err error

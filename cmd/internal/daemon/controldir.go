@@ -13,23 +13,23 @@ import (
 	"github.com/wsmount/wsmount/fs"
 )
 
-// maxUnsent bounds the names that .wsmount/unsent has.
+// maxUnsent bounds the names in .wsmount/unsent.
 const maxUnsent = 1000
 
-// controlDir is a part's .wsmount: what an agent in the mount can read to learn
-// why something failed. Whoever reads it may be in a sandbox, so it says nothing
-// of where things lie on the host, nor at which address a store is.
+// controlDir is a part's .wsmount: files that an agent in the mount can read to
+// learn why something failed. The reader may be in a sandbox, so the files contain
+// no path of the host, and no address of a store.
 type controlDir struct {
 	part   *part
 	status func(*part) control.Part
-	hide   *strings.Replacer // takes the places of the host out of a text
+	hide   *strings.Replacer // removes the host's paths from a text
 }
 
 func (d *Daemon) controlDir(p *part) *controlDir {
 	return &controlDir{p, d.partStatus, conceal.Places("", append(slices.Clone(d.places), d.tree.Mountpoint))}
 }
 
-// hostPlaces finds what places keeps.
+// hostPlaces finds the content of places.
 func (d *Daemon) hostPlaces() []string {
 	dirs := []string{d.tree.StateRoot}
 	if d.tree.host != nil {
@@ -77,8 +77,8 @@ func (c *controlDir) Harmless(path string) bool {
 	return slices.Contains([]string{"README", "status.json", "errors.log"}, path)
 }
 
-// unsent is a line for each name that the store does not have as it is here: what
-// was done, path, why it waits if that is held back.
+// unsent is a line for each name that differs from the store: the change, the path,
+// and the reason if it is held back.
 func (p *part) unsent() []byte {
 	w, ok := p.volume.(*workingCopy)
 	if !ok {

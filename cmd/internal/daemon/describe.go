@@ -16,7 +16,7 @@ import (
 // maxListed bounds each list of a working copy's status.
 const maxListed = 20
 
-// describe puts how a working copy is into the status of its part.
+// describe puts the state of a working copy into the status of its part.
 func (w *workingCopy) describe(s *control.Part) {
 	st := w.Status()
 	s.Inodes = st.Inodes
@@ -40,7 +40,7 @@ func (w *workingCopy) describe(s *control.Part) {
 }
 
 // conflictCopies are the copies that a replication of the store has left, as far as they
-// are found in a moment.
+// are found within a second.
 func (w *workingCopy) conflictCopies() []providers.Locator {
 	if w.replicas == nil {
 		return nil
@@ -54,7 +54,7 @@ func (w *workingCopy) conflictCopies() []providers.Locator {
 	return found
 }
 
-// clone is how much of a store is here that is cloned; nil for another.
+// clone is how much of a cloned store is local; nil for a store that is not cloned.
 func (w *workingCopy) clone() *control.Clone {
 	if w.cloner == nil {
 		return nil
@@ -63,7 +63,7 @@ func (w *workingCopy) clone() *control.Clone {
 	return &control.Clone{Kind: c.Kind, Missing: c.Missing, Fetching: c.Fetching, Paused: c.Paused, Error: c.Error, Failing: c.Failing}
 }
 
-// listChanges names what is on its way, what is held back, and what is halted.
+// listChanges lists the uploads under way, the held back changes, and the halts.
 func listChanges(c *control.Copy, st cache.Status) {
 	for _, t := range st.InFlight[:min(len(st.InFlight), maxListed)] {
 		c.InFlight = append(c.InFlight, control.Transfer{Path: t.Path, What: t.What, Sent: t.Sent, Size: t.Size, Seconds: t.For.Seconds()})
@@ -78,7 +78,7 @@ func listChanges(c *control.Copy, st cache.Status) {
 
 func haltText(h cache.MassDelete) string { return haltVerb(h) + ": " + h.Reason }
 
-// haltVerb is the command whose --confirm allows what was halted.
+// haltVerb is the command whose --confirm allows the halted deletions.
 func haltVerb(h cache.MassDelete) string {
 	if h.Commit {
 		return control.VerbCommit

@@ -10,7 +10,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/policy"
 )
 
-// underPolicy are the parts for what keeps their policies in force.
+// underPolicy returns the parts as package inforce takes them.
 func (d *Daemon) underPolicy() (out []inforce.Part) {
 	for _, p := range d.parts {
 		u := inforce.Part{Name: p.name, At: p.At, Workspace: p.resolved}
@@ -22,11 +22,11 @@ func (d *Daemon) underPolicy() (out []inforce.Part) {
 	return out
 }
 
-// enforce keeps the policies of the parts in force from here on, and tells when others were
-// accepted.
+// enforce keeps the policies of the parts in force from now on, and adds notes when other policies
+// were accepted.
 func (d *Daemon) enforce() error {
 	ctx, cancel := context.WithCancel(context.Background())
-	d.onClose(func() error { cancel(); return nil }) // which waits for no disk
+	d.onClose(func() error { cancel(); return nil }) // does not wait: its reads may hang on a disk
 	go d.outdated.Watch(ctx, d.underPolicy(), d.tree.host.Outdated, func(notes []string) {
 		for _, n := range notes {
 			d.log.Warn("a person should know", "note", n)
@@ -49,7 +49,7 @@ func (d *Daemon) restrict(name string, a fs.Access) {
 	d.kick.raise()
 }
 
-// inForce is what the policy lets programs do now.
+// inForce is the access that the policy gives programs now.
 func (p *part) inForce() fs.Access {
 	if a := p.access.Load(); a != nil {
 		return *a
@@ -57,13 +57,13 @@ func (p *part) inForce() fs.Access {
 	return fs.Access{}
 }
 
-// readOnly is why nothing in the part may be changed now, or empty.
+// readOnly is the reason why nothing in the part may be changed now, or empty.
 func (p *part) readOnly() string { return cmp.Or(p.ReadOnly, p.inForce().ReadOnly) }
 
-// closed is why nothing in the part may be opened now, or empty.
+// closed is the reason why nothing in the part may be opened now, or empty.
 func (p *part) closed() string { return p.inForce().Closed }
 
-// mayRead refuses what would show the content of a part that is closed.
+// mayRead refuses to show the content of a part that is closed.
 func (p *part) mayRead() error {
 	if why := p.closed(); why != "" {
 		return exit.New(exit.Denied, "%s may not be read: %s", p.Name, why).Hint("ask its owner for a grant of storage:read")

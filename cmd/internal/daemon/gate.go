@@ -15,9 +15,9 @@ type gate struct {
 	cancel context.CancelFunc
 	token  chan struct{} // taken while an event is followed
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	waiting int        // events that wait for the token
-	giveWay func()     // ends what is done in the background
+	giveWay func()     // cancels the background work
 }
 
 func newGate(name string, log *slog.Logger) *gate {
@@ -26,8 +26,8 @@ func newGate(name string, log *slog.Logger) *gate {
 	return g
 }
 
-// take waits for the event under way to be done with; what is done in the background
-// gives way. The error is ctx's, or errClosed.
+// take waits until the event under way is done; background work gives way. The error is ctx's, or
+// errClosed.
 func (g *gate) take(ctx context.Context) error {
 	g.mu.Lock()
 	g.waiting++
@@ -61,7 +61,7 @@ func (g *gate) tryTake() bool {
 	}
 }
 
-// join waits for the event under way, for what is done in the background: nothing gives
+// join is take for background work: it waits for the event under way, and no work gives
 // way to it. The error says that the mount ends.
 func (g *gate) join() error {
 	select {
@@ -77,8 +77,8 @@ func (g *gate) join() error {
 
 func (g *gate) give() { <-g.token }
 
-// behind runs f in the background of events, with the token: it gives way to an event, also
-// to one that came between the token and this.
+// behind runs f as background work, with the token: it gives way to an event, also to one
+// that came after the token was taken and before this call.
 func (g *gate) behind(f func(ctx context.Context) error) {
 	defer g.give()
 	ctx, cancel := context.WithCancel(g.ctx)
@@ -93,7 +93,7 @@ func (g *gate) behind(f func(ctx context.Context) error) {
 	}
 }
 
-// close ends what is under way, and takes the token for good: no event comes after it.
+// close cancels the work under way, and takes the token for good: no event comes after it.
 func (g *gate) close(ctx context.Context) error {
 	g.cancel()
 	select {

@@ -11,16 +11,16 @@ import (
 
 var errNotGranted = errors.New("the policy does not grant it")
 
-// decide asks the policy now: grants end, what the host shows changes, and limits are
-// reached (AIP-38).
+// decide asks the policy anew: grants end, the host's facts change, and limits are reached
+// (AIP-38).
 func (k *syncer) decide(action string) policy.Decision {
 	return k.r.Evaluate(action, k.now(), k.copy.acts.Done())
 }
 
-// allowed refuses what the policy does not grant now, and has that in the audit.
+// allowed refuses an action that the policy does not grant now, and records that in the audit.
 func (k *syncer) allowed(action string) error { return k.allows(action, k.copy.acts.Done()) }
 
-// allows is allowed after what was done.
+// allows is allowed with given counts of past actions.
 func (k *syncer) allows(action string, done policy.Done) error {
 	if k.sync.Mode != mountspec.ModePullPush {
 		return nil
@@ -33,7 +33,7 @@ func (k *syncer) allows(action string, done policy.Done) error {
 	return errors.Join(fmt.Errorf("%s: %w for %s: %s", action, errNotGranted, k.r.Principal, d.Reason), err)
 }
 
-// begin is allowed for what is done now, and counts it. undo says that it was not done.
+// begin is allowed for an action done at once, and counts it; undo removes it from the count.
 func (k *syncer) begin(action string) (undo func() error, err error) {
 	return k.copy.acts.Begin(action, func(done policy.Done) error { return k.allows(action, done) })
 }
@@ -41,7 +41,7 @@ func (k *syncer) begin(action string) (undo func() error, err error) {
 // beginCommit is begin for a commit.
 func (k *syncer) beginCommit() (undo func() error, err error) { return k.begin(policy.Commit) }
 
-// allowedAgain has what waits for an action begin now, and not when it would be tried again.
+// allowedAgain starts the work that waits for an action now, before its next retry.
 func (k *syncer) allowedAgain(action string) {
 	switch action {
 	case policy.Push:

@@ -9,17 +9,16 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host"
 )
 
-// users counts who holds a tied mount: commands that run in it, of which the
-// first has it made. A mount that a person made has none, and is not ended when
-// they have left.
+// users counts the holders of a tied mount: the commands that run in it, the first of which has it
+// made. A mount that a person made has no holders, and does not end with them.
 type users struct {
 	mu   sync.Mutex    // guards pids
-	pids []int         // a process is there as often as it holds the mount
+	pids []int         // a process is in it once for each of its holds
 	none chan struct{} // closed when the last one has left
 }
 
-// Hold keeps a tied mount, of which the process is a user until release. The
-// error says that the last user has left, so that the mount ends.
+// Hold makes the process a user of a tied mount until release. The error says that
+// the last user has left, so that the mount ends.
 func (d *Daemon) Hold(pid int) (release func(), err error) {
 	if !d.opts.Tied {
 		return func() {}, nil
@@ -51,7 +50,7 @@ func (u *users) list() []int {
 	return slices.Clone(u.pids)
 }
 
-// Sandbox says what a command in the workspace of a tree gets.
+// Sandbox returns the environment of a command in the workspace of a tree.
 func (t *Tree) Sandbox(ctx context.Context) (*host.Sandbox, error) {
 	got, err := t.host.Sandbox(ctx, t.Sources[0].resolved)
 	if err != nil {

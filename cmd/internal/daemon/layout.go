@@ -10,8 +10,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 )
 
-// layout is which part of a mount is where. A part comes after the one that it is
-// mounted in.
+// layout is the places of the parts of a mount. A part comes after the one that it is mounted in.
 type layout struct {
 	mountpoint string
 	parts      []*part
@@ -19,7 +18,7 @@ type layout struct {
 
 func (d *Daemon) layout() layout { return layout{d.tree.Mountpoint, d.parts} }
 
-// nest has each part know what is mounted right inside it.
+// nest sets the parts that are mounted right inside each part.
 func nest(parts []*part) {
 	for _, p := range parts {
 		var in *part
@@ -34,7 +33,7 @@ func nest(parts []*part) {
 	}
 }
 
-// nested is what is mounted right inside a part, and how it is now.
+// nested lists the parts mounted right inside a part, with their present state.
 func (p *part) nested() (out []control.Nested) {
 	for _, c := range p.inside {
 		n := control.Nested{At: strings.Trim(strings.TrimPrefix(c.At, p.At), "/"), Workspace: c.Name}
@@ -51,7 +50,7 @@ func (p *part) nested() (out []control.Nested) {
 	return out
 }
 
-// in returns the part that a path of the mount lies in, and where.
+// in returns the part that a path of the mount lies in, and the path in the part.
 func (l layout) in(at string) (best *part, rel string) {
 	at = strings.Trim(path.Clean("/"+at), "/")
 	for _, p := range l.parts {
@@ -62,7 +61,7 @@ func (l layout) in(at string) (best *part, rel string) {
 	return best, strings.Trim(strings.TrimPrefix(at, best.At), "/")
 }
 
-// locate returns the working copy that a path of the mount lies in, and where.
+// locate returns the working copy that a path of the mount lies in, and the path in it.
 func (l layout) locate(at string) (*part, *workingCopy, string, error) {
 	best, rel := l.in(at)
 	w, ok := best.volume.(*workingCopy)
@@ -112,8 +111,8 @@ func (l layout) copies(at string) ([]*part, error) {
 	return out, nil
 }
 
-// readable are the working copies of a mount that are not closed. notes say which are, and
-// the error is why there are no others.
+// readable returns the working copies of a mount that are not closed. notes name the
+// closed ones; the error is set only if there are no others.
 func (l layout) readable() (parts []*part, notes []string, err error) {
 	all, err := l.copies("")
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/wsmount/wsmount/fs/proc"
 )
 
-// A look at a working copy that is pulled waits for what is younger than the TTL where a
-// path leads somewhere: a name that the kernel does not know, or does not believe any
-// more, a directory, and an open. What a program does with a file that it has open does
-// not wait, nor does a change of a name, for which the kernel looks it up before.
+// A look at a working copy that is pulled waits for a state that is younger than the TTL
+// where a path is resolved: a lookup of a name that the kernel does not know or does not
+// believe any more, an opendir, and an open. Operations on open files do not wait, nor
+// do changes of a name, before which the kernel looks it up.
 
-// look waits for a pull if what is known is too old, for the patience at most: then that
-// is shown. Nor does it wait for a remote that was found not to answer, until it does.
+// look waits for a pull if the known state is too old, for the patience at most: then
+// that state is shown. It does not wait while the remote is known not to answer.
 func (w *workingCopy) look(op *fs.Op) error {
 	if w.freshness.Believed() > 0 {
 		return nil
@@ -34,7 +34,7 @@ func (w *workingCopy) look(op *fs.Op) error {
 	switch err := w.freshness.Wait(ctx); {
 	case errors.Is(err, syscall.EINTR):
 		return err
-	case errors.Is(err, context.DeadlineExceeded) && w.freshness.Believed() == 0: // else it came now
+	case errors.Is(err, context.DeadlineExceeded) && w.freshness.Believed() == 0: // else it was answered
 		w.syncer.unreachable(errLate)
 	}
 	return nil // also when the mount ends
@@ -48,9 +48,8 @@ func (w *workingCopy) Lookup(op *fs.Op, dir fs.Ino, name string) (fs.Entry, erro
 	return w.Volume.Lookup(op, dir, name)
 }
 
-// Attr implements fs.Volume. Whoever has no file open came to this inode by its name,
-// which was looked up; but the kernel looks up no root, and no directory that a program
-// works in.
+// Attr implements fs.Volume. A caller without an open file has reached the inode by a lookup of
+// its name; but the kernel does not look up the root, nor a program's working directory.
 func (w *workingCopy) Attr(op *fs.Op, ino fs.Ino, f fs.File) (fs.Attr, error) {
 	a, err := w.Volume.Attr(op, ino, f)
 	if f != nil || err != nil || a.Mode&syscall.S_IFMT != syscall.S_IFDIR || w.freshness.Believed() > 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
-// startNotifier starts what tells the hooks of the host what goes wrong.
+// startNotifier starts the notifier, which tells the host's hooks of problems.
 func (d *Daemon) startNotifier() {
 	host := d.tree.host
 	d.hooks = notify.Start(notify.Options{Hooks: host.Hooks(), Workspace: d.tree.Name, Mountpoint: d.tree.Mountpoint,

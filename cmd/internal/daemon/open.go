@@ -82,8 +82,8 @@ const totalName = "clean"
 // opens makes the volume of a resolved workspace.
 type opens func(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 
-// directories are the storage providers whose store is a local directory: it is served
-// in place. Every provider of the registry gets a working copy.
+// directories are the providers whose store is a local directory, which is served in
+// place. Every provider of the registry gets a working copy.
 var directories = []string{mountspec.ProviderLocalFS, mountspec.ProviderDevLocal}
 
 // Mountable reports whether this wsmount can mount a storage provider: the

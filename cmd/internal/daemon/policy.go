@@ -15,7 +15,7 @@ import (
 const (
 	// canonicalTTL is how long names and versions of a canonical store count as fresh.
 	canonicalTTL = time.Second
-	// writeBackWindow gathers changes of a canonical store whose host allows
+	// writeBackWindow is the batch window of a canonical store if the host allows
 	// that closes do not wait for it, unless its manifest has another.
 	writeBackWindow = time.Second
 )

@@ -17,8 +17,8 @@ import (
 
 var errNoPulls = errors.New("the workspace's policy opens no pull requests")
 
-// push sends what was committed to the branch that commits go to, and opens a pull
-// request from it. What conflicts keep from going is reported, too.
+// push sends the commits to the branch that they go to, and opens a pull request
+// from it. Conflicts that hold changes back are reported too.
 func (k *syncer) push(ctx context.Context, pr syncpolicy.PullRequest, out *control.EventResult) error {
 	if pr == syncpolicy.Require {
 		if err := k.hasPulls(); err != nil {
@@ -50,7 +50,7 @@ func (k *syncer) push(ctx context.Context, pr syncpolicy.PullRequest, out *contr
 		return fmt.Errorf("push: %w", errors.Join(err, undo()))
 	}
 	before := out.Pushed
-	if err = k.pushTo(ctx, branch, pr, out); out.Pushed == before { // it does not count
+	if err = k.pushTo(ctx, branch, pr, out); out.Pushed == before { // nothing was pushed: no count
 		err = errors.Join(err, undo())
 	}
 	return err
@@ -84,7 +84,7 @@ func (k *syncer) pushTo(ctx context.Context, branch string, pr syncpolicy.PullRe
 	return err
 }
 
-// hasPulls refuses a request for a pull request where there are none.
+// hasPulls refuses a request for a pull request if the policy or the store has none.
 func (k *syncer) hasPulls() error {
 	if !syncpolicy.HasPulls(k.sync) {
 		return fmt.Errorf("sync.push.pr_policy is %s: %w", cmp.Or(string(k.sync.Push.PR), "none"), errNoPulls)
@@ -101,9 +101,9 @@ func (k *syncer) auditPush(branch, url string) audit.Push {
 	return audit.Push{Workspace: k.name, Principal: k.r.Principal, Remote: l.Endpoint + "/" + l.Bucket, Branch: branch, PullRequest: url}
 }
 
-// target is the branch that a push goes to; "" for the tracked one. Where policy
-// wants another, that has to be there first: nothing goes to the tracked branch
-// instead, but for the first commits of an empty repository.
+// target is the branch that a push goes to; "" for the tracked one. If the policy
+// wants another branch, it has to exist first: nothing goes to the tracked branch
+// instead, except the first commits of an empty repository.
 func (k *syncer) target(ctx context.Context, out *control.EventResult) (string, error) {
 	b, ok := k.branches.brancher()
 	if !ok {
@@ -124,8 +124,8 @@ func (k *syncer) target(ctx context.Context, out *control.EventResult) (string, 
 // proposeTime is how long the API may take to answer for one pull request.
 const proposeTime = 30 * time.Second
 
-// propose finds or opens the pull request from a branch that was pushed. That it
-// cannot is no failure of the push: it is said, and tried again.
+// propose finds or opens the pull request from a branch that was pushed. A failure
+// is no failure of the push: it is reported, and tried again.
 func (k *syncer) propose(ctx context.Context, branch string, pushed bool, out *control.EventResult) {
 	b, ok := k.branches.brancher()
 	if !ok {
@@ -159,8 +159,8 @@ func (k *syncer) proposeMissing(ctx context.Context, out *control.EventResult) e
 	return nil
 }
 
-// pullsMissing reports whether a branch lacks its pull request. Where none does, none
-// fails any more.
+// pullsMissing reports whether a branch lacks its pull request. If none lacks one,
+// the failing activity ends.
 func (k *syncer) pullsMissing() bool {
 	missing := len(k.branches.withoutPull()) > 0
 	if !missing {
@@ -169,8 +169,8 @@ func (k *syncer) pullsMissing() bool {
 	return missing
 }
 
-// openPull finds or opens a pull request, and notes what became of it. There is no
-// address where there is nothing to merge.
+// openPull finds or opens a pull request, and notes the result. The url is empty if
+// there is nothing to merge.
 func (k *syncer) openPull(ctx context.Context, branch string) (url string, err error) {
 	b, ok := k.branches.brancher()
 	if !ok {

@@ -15,9 +15,9 @@ import (
 	"github.com/wsmount/wsmount/mountspec/policy"
 )
 
-// readme tells an agent that knows only files what holds for this very part: what
-// it may change, when and by whom that is sent, what becomes of a conflict, and
-// where to look when something failed. It names nothing of the host.
+// readme describes this part for an agent that knows only files: the changes that
+// it may make, when and how they are sent, how conflicts end, and where to look
+// when something failed. It names nothing of the host.
 func (p *part) readme() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "This is %s, mounted by wsmount. The files of this directory tell how it is\n"+
@@ -72,8 +72,7 @@ func (p *part) tellWriting() []string {
 	return lines
 }
 
-// tellNested names the workspaces that are mounted right inside, and nothing in a part that
-// is closed.
+// tellNested names the workspaces that are mounted right inside; none in a closed part.
 func (p *part) tellNested() (lines []string) {
 	if p.closed() != "" {
 		return nil
@@ -105,7 +104,7 @@ func (p *part) tellSending() []string {
 	return slices.Concat(w.tellHalt(true), w.syncer.tellSending(), []string{readme.Waiting})
 }
 
-// tellHalt says of a halt, of commits or of pulls, that it stands.
+// tellHalt describes the present halts of commits, or of pulls.
 func (w *workingCopy) tellHalt(commit bool) (lines []string) {
 	for _, h := range w.Status().Halted {
 		if h.Commit == commit {
@@ -157,7 +156,7 @@ func (p *part) tellOthers() []string {
 	return slices.Concat(w.tellHalt(false), []string{"Changes of others come " + syncpolicy.When(w.syncer.sync.Pull.On) + "."}, w.tellConflict())
 }
 
-// tellConflict says what becomes of a file that was changed here and by others.
+// tellConflict describes how a file ends that was changed locally and by others.
 func (w *workingCopy) tellConflict() []string {
 	if w.readOnly {
 		return nil

@@ -28,7 +28,7 @@ func Refusal(err error) *exit.Error {
 	}
 	if MachineFailed(err) {
 		out.Code = exit.Failed
-		var told *exit.Error // of a full disk, what to free
+		var told *exit.Error // of a full disk, with its advice
 		if errors.As(err, &told) && told.Advice != "" {
 			out.Advice = told.Advice
 		}
@@ -51,7 +51,7 @@ func Refusal(err error) *exit.Error {
 // maxDetails is how many lines an error has besides its own.
 const maxDetails = 10
 
-// skipped says of each thing that was passed over why, as far as they are few.
+// skipped lists the things that were passed over, with their reasons, up to maxDetails.
 func skipped(list []string) []string {
 	var out []string
 	for _, s := range list[:min(len(list), maxDetails)] {
@@ -63,15 +63,15 @@ func skipped(list []string) []string {
 	return out
 }
 
-// MachineFailed reports whether an error comes of the machine, such as a full
-// disk under the audit log, rather than of what somebody wrote or granted.
+// MachineFailed reports whether an error comes from the machine, such as a full
+// disk under the audit log, rather than from a manifest or a grant.
 func MachineFailed(err error) bool {
 	of := []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM}
 	return slices.ContainsFunc(of, func(e error) bool { return errors.Is(err, e) })
 }
 
-// seeAll says where the rest of several findings is to be seen. Of a file whose name does not
-// say to `wsmount validate` what it is, the lines are named.
+// seeAll says where to see the rest of several findings. For a file whose kind `wsmount
+// validate` cannot tell by its name, it names the lines.
 func seeAll(found mountspec.Findings) string {
 	file := found[0].File
 	if slices.Contains([]string{".md", ".yaml", ".yml"}, filepath.Ext(file)) {

@@ -64,7 +64,7 @@ func (r *reporter) pushed(p cache.PushReport, out *control.EventResult) {
 // eventConflict is not an event of AIP-37; a host may listen for it.
 const eventConflict = "storage:conflict"
 
-// maxConflictEvents bounds what one commit or pull emits.
+// maxConflictEvents bounds the conflict events of one commit or pull.
 const maxConflictEvents = 100
 
 // conflicts adds the conflicts that a commit or pull found, also to the audit.

@@ -9,8 +9,8 @@ import (
 	"github.com/wsmount/wsmount/mountspec/audit"
 )
 
-// MakeRoom implements room.Volume. Once the volume is closed, or about to be, nothing
-// goes: who has the lock may have asked for room meanwhile, so nothing waits for it.
+// MakeRoom implements room.Volume. Once the volume is closed, or about to be, it frees nothing:
+// the lock holder may have asked for room itself, so the call does not wait for the lock.
 func (w *workingCopy) MakeRoom(n int64) bool {
 	if !w.mu.TryRLock() {
 		return false
@@ -32,7 +32,7 @@ func (w *workingCopy) ContentUsage() (u cache.ContentUsage) {
 }
 
 // OpenAudit opens the audit log of a state directory; now is nil for the time of the
-// machine. While the disk is full, its records get what r gives up.
+// machine. While the disk is full, r frees space for its records.
 func OpenAudit(root string, r *room.Room, now func() time.Time) (*audit.Log, error) {
 	return audit.Open(filepath.Join(root, "audit.log"), audit.Options{Now: now, WhileFull: r.WhileFull})
 }

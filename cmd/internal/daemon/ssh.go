@@ -16,8 +16,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// hostSSH adds what the host says of servers that are reached over SSH. A key that
-// the manifest names is the one; else it is what the host grants.
+// hostSSH adds the host's settings for servers that are reached over SSH. A key
+// that the manifest names is used; else the host's key.
 func hostSSH(s providers.Settings, r *host.Resolved, e Env, guard *netguard.Guard) providers.Settings {
 	g := r.Grants.SSH
 	s.Dial = e.dial(guard)
@@ -33,8 +33,8 @@ func hostSSH(s providers.Settings, r *host.Resolved, e Env, guard *netguard.Guar
 // privateKey is the field of a key for SSH.
 const privateKey = "ssh_private_key"
 
-// sshCredentials are what the manifest names, and, if no key is among that (but a
-// token for the API, say), the host's key; nil: nothing is granted.
+// sshCredentials are the manifest's credentials, and the host's key if they contain
+// no key (but a token for the API, say); nil: nothing is granted.
 func sshCredentials(r *host.Resolved, e Env) func(context.Context) (map[string]string, error) {
 	var named, ours func(context.Context) (map[string]string, error)
 	if r.Grants.Secrets != nil {
@@ -68,7 +68,7 @@ func sshCredentials(r *host.Resolved, e Env) func(context.Context) (map[string]s
 	}
 }
 
-// dial is guarded, and counts what comes.
+// dial is guarded, and counts the received bytes.
 func (e Env) dial(guard *netguard.Guard) func(context.Context, string) (net.Conn, error) {
 	if e.Copy.Received == nil {
 		return guarded(guard)
@@ -76,8 +76,8 @@ func (e Env) dial(guard *netguard.Guard) func(context.Context, string) (net.Conn
 	return e.Copy.Received.Dial(guarded(guard))
 }
 
-// guarded connects to an origin that was granted. A connection alone is not
-// enough: a grant of another scheme at the same host and port is none of this one.
+// guarded connects to an origin that was granted. A connection alone is not enough:
+// a grant for another scheme at the same host and port does not cover this origin.
 func guarded(guard *netguard.Guard) func(context.Context, string) (net.Conn, error) {
 	return func(ctx context.Context, origin string) (net.Conn, error) {
 		u, err := url.Parse(origin)

@@ -18,7 +18,7 @@ const (
 
 var _ control.Backend = (*Daemon)(nil)
 
-// Status describes the mount as it is now. It asks nothing that can wait.
+// Status describes the mount as it is now. It waits for nothing but conflictCopies.
 func (d *Daemon) Status() control.Status {
 	s := control.Status{
 		Schema: control.StatusSchema, Workspace: d.tree.Name, Mountpoint: d.tree.Mountpoint, Source: d.tree.Manifest,
@@ -54,7 +54,7 @@ func (d *Daemon) Status() control.Status {
 	return s
 }
 
-// sum fills in what a status says of its parts together.
+// sum fills in the totals of a status over its parts.
 func sum(s *control.Status) {
 	changeable := func(p control.Part) bool { return p.ReadOnly == "" && p.Unavailable == "" }
 	s.ReadOnly = s.Lasting || len(s.Parts) > 0 && !slices.ContainsFunc(s.Parts, changeable)
@@ -72,7 +72,7 @@ func (d *Daemon) kernelStats() (s fs.Stats, mounted bool) {
 	return d.server.Stats(), true
 }
 
-// Work is what is under way in the parts together.
+// Work sums up the work under way in the parts.
 func (d *Daemon) Work() control.Work {
 	out := control.Work{Schema: control.WorkSchema}
 	for _, p := range d.parts {
@@ -100,7 +100,7 @@ func filesOf(p *part, open []fs.OpenFile) []fs.OpenFile {
 	return out
 }
 
-// partStatus is what .wsmount/status.json shows.
+// partStatus is the content of .wsmount/status.json.
 func (d *Daemon) partStatus(p *part) control.Part {
 	var open []fs.OpenFile
 	var refused uint64
@@ -133,8 +133,8 @@ func (d *Daemon) saveStatus() {
 	}
 }
 
-// Debug is what only this process knows: counters, its configuration without
-// secrets (it holds none), and what its goroutines do.
+// Debug returns data that only this process has: counters, its configuration
+// without secrets (it holds none), and the stacks of its goroutines.
 func (d *Daemon) Debug() control.Debug {
 	stats, _ := exactjson.Marshal(d.server.Stats())
 	config, _ := exactjson.Marshal(d.tree.describe(d.opts))

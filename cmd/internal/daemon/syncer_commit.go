@@ -12,7 +12,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// commit sends what has changed.
+// commit sends the changes.
 func (k *syncer) commit(ctx context.Context, w words, out *control.EventResult) error {
 	if err := k.allowed(policy.Commit); err != nil {
 		if queued := k.copy.Status().Queued; queued > 0 {
@@ -50,8 +50,8 @@ func (k *syncer) commit(ctx context.Context, w words, out *control.EventResult) 
 	return nil
 }
 
-// beginNames is beginCommit where the store takes no sets, of which each is asked for by
-// itself: what is sent name by name because of one request is one commit.
+// beginNames is beginCommit for a store that takes no change sets: names sent one by one
+// because of one request count as one commit. Change sets ask for each by themselves.
 func (k *syncer) beginNames() (undo func() error, err error) {
 	if _, sets := providers.As[providers.Committer](k.copy.provider); sets {
 		return func() error { return nil }, nil
@@ -59,14 +59,14 @@ func (k *syncer) beginNames() (undo func() error, err error) {
 	return k.beginCommit()
 }
 
-// commitTaken is called with each commit that a store of revisions has taken. Who made
-// it pushes it; those of the working copy itself are pushed by tick.
+// commitTaken is called with each commit that a store of revisions has taken. Its
+// initiator pushes it; commits by the working copy itself are pushed by tick.
 func (k *syncer) commitTaken(r providers.Revision) {
 	k.branches.changed()
 	k.report.commitTaken(r)
 }
 
-// heldBack says what a commit has left, and why.
+// heldBack names the changes that a commit has left, with the reasons.
 func (k *syncer) heldBack() error {
 	s := k.copy.Status()
 	var names []string

@@ -14,12 +14,12 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// pull asks the remote, and leaves a working copy with changes alone.
+// pull pulls from the remote; it skips a working copy with changes.
 func (k *syncer) pull(ctx context.Context, out *control.EventResult) error {
 	k.report.emit(mountspec.EventPullStarted, map[string]string{"provider": k.r.Storage.Provider})
 	before, began := k.state(), k.now()
 	report, err := k.copy.Pull(ctx, cache.PullOptions{IfClean: k.sync.Mode == mountspec.ModePullPush})
-	if err == nil || ctx.Err() == nil { // else it was broken off, and is made again soon
+	if err == nil || ctx.Err() == nil { // else it was canceled, and is made again soon
 		k.note(began, report, err)
 	}
 	if err != nil {
@@ -37,13 +37,11 @@ func (k *syncer) pull(ctx context.Context, out *control.EventResult) error {
 	if before.Dirty || !before.Unpushed {
 		return nil
 	}
-	// What was committed and not pushed may have become changes on top of what
-	// others have pushed.
+	// Unpushed commits may have become changes on top of the commits that others pushed.
 	return k.follow(ctx, syncpolicy.Event{Kind: syncpolicy.TookBack}, words{}, out)
 }
 
-// note notes what a pull means for those who look at the tree. One that is halted had its
-// answer.
+// note notes the result of a pull for later looks at the tree. A halted pull counts as answered.
 func (k *syncer) note(began time.Time, report cache.PullReport, err error) {
 	switch {
 	case report.Skipped == cache.SkippedDirty:
@@ -53,13 +51,12 @@ func (k *syncer) note(began time.Time, report cache.PullReport, err error) {
 		if k.freshness.Answered(began) {
 			k.log.Info("the remote answers again", "workspace", k.name)
 		}
-	case k.sync.Mode == mountspec.ModePullPush: // else no other pull follows by itself, and looks ask the store
+	case k.sync.Mode == mountspec.ModePullPush: // else no pull follows by itself: looks ask the store
 		k.unreachable(err)
 	}
 }
 
-// unreachable notes that no look waits for the remote any more until it has answered,
-// and tells it once.
+// unreachable makes looks not wait for the remote until it has answered, and logs that once.
 func (k *syncer) unreachable(err error) {
 	k.retries.fetched(err)
 	if k.freshness.Failed(err) {
@@ -71,7 +68,7 @@ func (k *syncer) unreachable(err error) {
 var errLate = providers.Kinded(errors.New("the remote has not answered in time"), fs.ErrUnavailable)
 
 // renew pulls because a program looks at the tree after the TTL. An event that is
-// followed meanwhile comes first, and may bring what the look waits for.
+// being followed comes first, and may bring the state that the look waits for.
 func (k *syncer) renew() {
 	if len(k.looked()) == 0 || k.gate.join() != nil {
 		k.freshness.Hold()
@@ -92,7 +89,7 @@ func (k *syncer) looked() []syncpolicy.Action {
 	return syncpolicy.Actions(k.sync, syncpolicy.Event{Kind: syncpolicy.Looked}, state)
 }
 
-// arm has looks wait for pulls from now on. First says that they did not before.
+// arm has looks wait for pulls from now on. first says that they did not before.
 func (k *syncer) arm() (first bool) {
 	return syncpolicy.LooksPull(k.sync) && k.freshness.Arm(k.renew)
 }

@@ -17,10 +17,9 @@ import (
 	"github.com/wsmount/wsmount/fs"
 )
 
-// Upload sends what the working copies of a tree hold, commits that are not pushed
-// too, without a mount. It
-// takes no longer than Options.StopTimeout. What could not be sent is in the
-// result, and stays. show, if not nil, is told where to see how far it is, until it calls stop.
+// Upload sends the changes and unpushed commits of a tree's working copies, without a mount. It
+// takes no longer than Options.StopTimeout. Changes that could not be sent are in the result,
+// and stay. show, if not nil, is given the source of the progress, until its stop is called.
 func Upload(ctx context.Context, tree *Tree, o Options, show func(progress.Source) (stop func())) (out control.EventResult, err error) {
 	out = control.EventResult{Schema: control.SyncSchema, Event: control.EventUpload}
 	d := unmounted(tree, o)
@@ -53,10 +52,10 @@ func Upload(ctx context.Context, tree *Tree, o Options, show func(progress.Sourc
 	return out, nil
 }
 
-// unmountedSource says how far a daemon without a mount is.
+// unmountedSource is the progress of a daemon without a mount.
 type unmountedSource struct{ d *Daemon }
 
-// Status implements progress.Source: of the status it has the parts.
+// Status implements progress.Source: the status has only the parts and their sums.
 func (s unmountedSource) Status(context.Context) (out control.Status, _ error) {
 	for _, p := range s.d.parts {
 		out.Parts = append(out.Parts, p.status(nil, 0))
@@ -78,8 +77,8 @@ func unmounted(tree *Tree, o Options) *Daemon {
 		log: slog.New(slog.DiscardHandler), bus: lifecycle.New(lifecycle.Options{})}
 }
 
-// OpenCopy opens the working copy of a part without a mount. What is done in it is sent by
-// end, as an unmount sends it, within Options.StopTimeout.
+// OpenCopy opens the working copy of a part without a mount. end sends the changes made in
+// it as an unmount does, within Options.StopTimeout.
 func OpenCopy(ctx context.Context, tree *Tree, s Source, o Options) (_ fs.Volume, end func() error, err error) {
 	d := unmounted(tree, o)
 	d.drain, d.giveUp = context.WithCancel(context.Background())
@@ -102,8 +101,8 @@ func OpenCopy(ctx context.Context, tree *Tree, s Source, o Options) (_ fs.Volume
 	return p.volume, end, nil
 }
 
-// openCopies opens the working copies that are there already, or of which the clone is: a new one
-// sends its commits.
+// openCopies opens the working copies that exist, or whose clone exists: then a new one sends the
+// clone's commits.
 func (d *Daemon) openCopies(ctx context.Context) error {
 	for _, s := range d.tree.Sources {
 		place, err := state.Place(d.tree.StateRoot, s.Place[0], s.Place[1], s.Place[2])
