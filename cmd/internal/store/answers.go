@@ -11,7 +11,7 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// place is what every answer tells.
+// place is the common part of all answers.
 type place struct {
 	Schema  string `json:"schema"`
 	Locator string `json:"locator"`
@@ -19,7 +19,7 @@ type place struct {
 
 func at(l seam.Locator) place { return place{Schema, l.Key()} }
 
-// Print prints nothing: what was asked for is done.
+// Print prints nothing: success needs no output.
 func (place) Print(io.Writer) error { return nil }
 
 type content struct {
@@ -45,7 +45,7 @@ type listing struct {
 	Unnamed  []string `json:"unnamed,omitempty"` // names in the directory that no locator has
 }
 
-// Notes tells what is not listed.
+// Notes names the files that are not listed.
 func (l listing) Notes() (notes []string) {
 	for _, name := range l.Unnamed {
 		notes = append(notes, fmt.Sprintf("%q in %q is not listed: no locator has that name, so rename it there", name, l.Locator))
@@ -83,7 +83,7 @@ type description struct {
 	MTime time.Time `json:"mtime,omitzero"`
 }
 
-// Print prints a line of what it is, its size, its time and its locator.
+// Print prints a line of its kind, its size, its time and its locator.
 func (d description) Print(w io.Writer) error {
 	kind, when := "file", "-"
 	if d.IsDir {

@@ -13,8 +13,8 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host"
 )
 
-// Behind is seam.Settings.Behind of this machine: of mounts of wsmount it is what their daemons
-// serve, and of others the directory by its other names.
+// Behind is seam.Settings.Behind of this machine: for mounts of wsmount the directories that
+// their daemons serve, for others the directory's other names.
 func Behind(ctx context.Context, root string) func(dir string) ([]string, error) {
 	return func(dir string) (dirs []string, err error) {
 		table, err := mountpoint.ReadTable()
@@ -42,8 +42,8 @@ func Behind(ctx context.Context, root string) func(dir string) ([]string, error)
 	}
 }
 
-// servedAt are the directories that a daemon serves at a place of a mount, which may be a bind
-// mount of its own.
+// servedAt returns the directories that a daemon serves at a place of a mount, which may be a
+// bind mount of wsmount's mount.
 func servedAt(ctx context.Context, root string, m mountpoint.Mount, place string) ([]string, error) {
 	r, err := serving(root, m)
 	if err == nil && r == nil {
@@ -60,8 +60,8 @@ func servedAt(ctx context.Context, root string, m mountpoint.Mount, place string
 	return layout(s.Parts).behind(strings.TrimPrefix(at, "/")), nil
 }
 
-// serving is the record of the daemon that serves a mount, wherever it is seen; nil: none that is
-// known lives.
+// serving returns the record of the daemon that serves a mount, at any mount point; nil: no known
+// one lives.
 func serving(root string, m mountpoint.Mount) (*state.Record, error) {
 	records, err := state.List(root)
 	if err != nil {
@@ -74,8 +74,8 @@ func serving(root string, m mountpoint.Mount) (*state.Record, error) {
 	return records[i], nil
 }
 
-// Answers is seam.Settings.Answers of this machine: of a mount of wsmount its daemon is asked. One
-// that another user has made, or that is seen in a sandbox, is not known.
+// Answers is seam.Settings.Answers of this machine: it asks the daemon of a mount of wsmount. A
+// mount by another user, or one seen in a sandbox, is unknown and passes.
 func (h Host) Answers(ctx context.Context, place string) error {
 	table, err := mountpoint.ReadTable()
 	if err != nil {
@@ -83,7 +83,7 @@ func (h Host) Answers(ctx context.Context, place string) error {
 	}
 	at, err := table.Resolve(place)
 	if err != nil {
-		return nil // who uses it is told
+		return nil // the use of place will fail
 	}
 	m, ok := table.Around(at)
 	if !ok || !m.Ours() {

@@ -12,13 +12,13 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// guarded is a part's store, or a place in a mount, that refuses what a mount of the part refuses.
+// guarded is a part's store, or a place in a mount, with the refusals of a mount of the part.
 type guarded struct {
 	seam.Backend
 	readOnly  string                // why, or empty
-	governing []string              // what decides about the workspace, and is not changed from inside
-	exclude   *mountspec.ExcludeSet // what stays out of the store
-	// real is what a name is that leads through links; nil: none does.
+	governing []string              // files that decide about the workspace: not changed from inside
+	exclude   *mountspec.ExcludeSet // names that stay out of the store
+	// real resolves symbolic links in a name; nil: there are none.
 	real func(seam.Locator) (seam.Locator, error)
 }
 
@@ -59,7 +59,7 @@ func (g *guarded) hides(ctx context.Context, l seam.Locator) (bool, error) {
 	return info.IsDir == dir, err
 }
 
-// hidden is the error of a verb that finds nothing where something is excluded.
+// hidden is ErrNotExist, for a verb that reads, if l is excluded.
 func (g *guarded) hidden(ctx context.Context, op providers.Method, l seam.Locator) error {
 	is, err := g.hides(ctx, l)
 	if err == nil && is {

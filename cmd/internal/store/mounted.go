@@ -20,18 +20,19 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// mounted is a place in a mount: who serves that refuses, records and sends what is done
-// there as for any program.
+// mounted is a place in a mount, whose daemon refuses, records and sends changes as for any
+// program.
 type mounted struct {
 	seam.Conditional        // the directory
 	dir              string // its real name
-	plain            bool   // no symbolic link leads to what is changed
-	root             string // that of the mount
+	plain            bool   // no symbolic link may lead to a changed file
+	root             string // root of the mount
 	daemon           *control.Client
 	parts            layout
 }
 
-// through opens a place in a mount that is so. plain: no symbolic link leads to what is changed.
+// through opens a place in a mount with status s. plain: no symbolic link may lead to a changed
+// file.
 func through(r *state.Record, s control.Status, place string, plain bool) (*mounted, error) {
 	if err := mounts.Usable(s); err != nil {
 		return nil, err
@@ -48,19 +49,19 @@ func through(r *state.Record, s control.Status, place string, plain bool) (*moun
 	return m, nil
 }
 
-// at is the path in the mount of what has a real name.
+// at returns the path in the mount of a real name.
 func (m *mounted) at(name string) (string, error) {
 	at, outside := mounts.Relative(m.root, name)
 	if outside != nil {
-		return "", outside // a nil *exit.Error would be no nil
+		return "", outside // a nil *exit.Error in err would not be nil
 	}
 	return at, nil
 }
 
-// layout is what a mount shows, by paths in it.
+// layout is the parts of a mount, by their paths in it.
 type layout []control.Part
 
-// within are the part that has a place, and those that lie below it.
+// within returns the part that contains a place, and the parts below the place.
 func (l layout) within(at string) (list layout) {
 	around := l.part(at)
 	for _, p := range l {
@@ -71,8 +72,7 @@ func (l layout) within(at string) (list layout) {
 	return list
 }
 
-// behind are the directories of this machine that a place shows, its own and those of parts
-// below it.
+// behind returns the local directories that a place shows: its own, and those of parts below it.
 func (l layout) behind(at string) (dirs []string) {
 	for _, p := range l.within(at) {
 		if p.Path != "" {
@@ -83,7 +83,7 @@ func (l layout) behind(at string) (dirs []string) {
 	return dirs
 }
 
-// part is the part that lies at a path of the mount.
+// part returns the part that contains a path of the mount.
 func (l layout) part(at string) (found control.Part) {
 	for _, p := range l {
 		if mountpoint.Within(path.Join("/", at), p.At) && len(p.At) > len(found.At) {
@@ -93,8 +93,7 @@ func (l layout) part(at string) (found control.Part) {
 	return found
 }
 
-// find is the path in the mount that l has once symbolic links are followed, which may lead
-// into another part.
+// find returns the path of l in the mount after symbolic links, which may lead into another part.
 func (m *mounted) find(l seam.Locator) (string, error) {
 	asked := filepath.Join(m.dir, filepath.FromSlash(l.Key()))
 	name := asked
@@ -110,8 +109,8 @@ func (m *mounted) find(l seam.Locator) (string, error) {
 	return m.at(name)
 }
 
-// real is l once symbolic links are followed on the way there: what rules of the place are about.
-// None leads into another part, which has its own.
+// real is l after symbolic links, the locator to which the place's rules apply. Links into
+// another part are refused: it has rules of its own.
 func (m *mounted) real(l seam.Locator) (seam.Locator, error) {
 	at, err := m.find(l)
 	if err != nil {
@@ -138,13 +137,13 @@ func (m *mounted) promisesOf(p control.Part) seam.Capabilities {
 	return copyPromises(p.Provider, later(p))
 }
 
-// later reports whether what programs change in a part is sent later than they are told.
+// later reports whether changes in a part are sent after the programs' calls have returned.
 func later(p control.Part) bool {
 	return p.Copy != nil && (p.Copy.WriteBack || p.Mode == string(mountspec.ModePullPush))
 }
 
-// WriteIf implements seam.Conditional. What a working copy shows is not what its store has by
-// now, so whoever has both is asked.
+// WriteIf implements seam.Conditional. A working copy may be older than its store, so the
+// daemon, which has both, checks the condition.
 func (m *mounted) WriteIf(ctx context.Context, l seam.Locator, old seam.ETag, content string) (seam.Locator, error) {
 	at, err := m.find(l)
 	if err != nil {
@@ -166,11 +165,12 @@ func (m *mounted) WriteIf(ctx context.Context, l seam.Locator, old seam.ETag, co
 	return l, nil
 }
 
-// believed is how long a mount of a local directory shows what others have replaced there.
+// believed is how long a mount of a local directory shows a file that another program has
+// replaced.
 const believed = time.Second
 
-// catchUp waits until the mount does not show any more what a condition asked for, and who then
-// reads again gets something else.
+// catchUp waits until the mount no longer shows the content with the etag old, so that the next
+// read returns the new content.
 func (m *mounted) catchUp(ctx context.Context, l seam.Locator, old seam.ETag) {
 	began := time.Now()
 	for pause := time.Millisecond; time.Since(began) <= believed; pause *= 2 {
@@ -196,9 +196,9 @@ func (m *mounted) Sends(dir string) bool {
 	return err == nil && m.parts.part(at).Copy != nil
 }
 
-// Lock implements devicelocal.Mount. What the mount shows of a local directory is believed for
-// a while, so the daemon compares, and locks, what is there. A store that has a working copy is
-// changed without a lock.
+// Lock implements devicelocal.Mount. A mount of a local directory may be outdated for a while, so
+// the daemon compares, and locks, the file itself. A store that has a working copy is changed
+// without a lock.
 func (m *mounted) Lock(ctx context.Context, dir, name string, old *seam.ETag) (unlock func(), err error) {
 	at, err := m.at(dir)
 	if err != nil {

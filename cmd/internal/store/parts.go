@@ -11,7 +11,7 @@ import (
 )
 
 // parts are a workspace and those that it mounts below itself, as one backend. A part is
-// opened when something in it is asked for.
+// opened at the first call for a path in it.
 type parts struct {
 	all   []*part // the root first
 	close func() error
@@ -20,11 +20,11 @@ type parts struct {
 type part struct {
 	at     seam.Locator
 	open   func() (seam.Backend, error)
-	absent bool               // it is optional, and not there
-	has    *seam.Capabilities // what it promises, where that is known before it is open
+	absent bool               // it is optional, and unavailable
+	has    *seam.Capabilities // its promises, if known before it is open
 
 	mu    sync.Mutex   // guards store
-	store seam.Backend // once it is open
+	store seam.Backend // set once it is open
 }
 
 // opened opens the part if it is not open.
@@ -48,7 +48,7 @@ func (p *parts) Close() error {
 	return errors.Join(append(errs, p.close())...)
 }
 
-// locate opens the part that l lies in. rel is l there.
+// locate opens the part that l lies in. rel is l in that part.
 func (p *parts) locate(l seam.Locator) (b seam.Backend, rel seam.Locator, err error) {
 	var one *part
 	for _, candidate := range p.all {

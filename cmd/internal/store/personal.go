@@ -30,11 +30,11 @@ func personalVerb() Verb {
 			"  wsmount store personal-write Diary/2026-11-27.md --authorized-by ann"}
 }
 
-// Rules are what the host configuration says, and where it is recorded what was done by it.
+// Rules are the host configuration, and the audit log that records its use.
 type Rules struct {
 	Config    *host.Config
 	Own       host.Own
-	Principal string // who runs this program
+	Principal string // the user of this program
 	Audit     *audit.Log
 }
 
@@ -71,7 +71,7 @@ type personal struct {
 	a     seam.Authorization
 	call  Call
 	did   audit.PersonalWrite
-	asked bool // it is on record that it is going to happen
+	asked bool // the intent to write is recorded
 }
 
 func (r *personal) write(ctx context.Context, space *seam.Personal, l seam.Locator, text string) error {
@@ -87,7 +87,7 @@ func (r *personal) write(ctx context.Context, space *seam.Personal, l seam.Locat
 	return err
 }
 
-// ended records what came of it.
+// ended records the result.
 func (r *personal) ended(err error) error {
 	var record audit.Record = r.did
 	switch {
@@ -103,7 +103,7 @@ func (r *personal) ended(err error) error {
 	return errors.Join(err, failed)
 }
 
-// permit records that it is going to happen, where nothing keeps it from that.
+// permit records the intent to write, unless guard refuses the write.
 func (r *personal) permit(guard *guarded, l seam.Locator) error {
 	if err := guard.check(providers.MethodWrite, l, false); err != nil {
 		return err
@@ -175,8 +175,8 @@ func Places(c *host.Config, root string) []string {
 	return places
 }
 
-// granted is the space above a vault that somebody may have written to; of several the
-// nearest. "": none.
+// granted returns the space above a vault that a grant lets by have written to; of
+// several the nearest. "": none.
 func (r Rules) granted(vault, by string) (space string) {
 	for _, g := range r.Config.AllowPersonal {
 		at := host.Real(g.Path)
@@ -187,8 +187,8 @@ func (r Rules) granted(vault, by string) (space string) {
 	return space
 }
 
-// locked is the directory that a place in a space is written to as a vault of: of those that
-// any grant names the innermost. So it has one lock, whoever writes there.
+// locked is the directory as the vault of which a place in a space is written: the innermost
+// that any grant names. So it has one lock, the same for every writer.
 func (r Rules) locked(space, place string) string {
 	for _, g := range r.Config.AllowPersonal {
 		at := host.Real(g.Path)
@@ -199,8 +199,8 @@ func (r Rules) locked(space, place string) string {
 	return space
 }
 
-// guard refuses to change what the host, or agentm, believes in a space: who writes there
-// grants things, or moves memory.
+// guard refuses to change files in a space that the host, or agentm, trusts: writing to
+// them grants permissions, or moves memory.
 func (r *personal) guard(space string) (*guarded, error) {
 	g := &guarded{}
 	state, err := r.call.Host.StateRoot()
@@ -208,7 +208,7 @@ func (r *personal) guard(space string) (*guarded, error) {
 		return nil, err
 	}
 	places := slices.Concat(r.Own.Files, r.Own.Dirs, r.Own.Searched, hostfile.Stations(state))
-	if locks, err := all.VaultLocks(); err == nil { // else there are none
+	if locks, err := all.VaultLocks(); err == nil { // else there are no locks
 		places = append(places, hostfile.Stations(locks)...)
 	}
 	for _, file := range r.call.Host.Settings.Config.Believed {
@@ -229,7 +229,7 @@ func (r *personal) guard(space string) (*guarded, error) {
 	return g, nil
 }
 
-// below is the locator of what lies in a directory.
+// below returns the locator of a place in a directory.
 func below(dir, place string) (seam.Locator, error) {
 	rel, err := filepath.Rel(dir, place)
 	if err != nil {

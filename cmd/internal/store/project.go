@@ -26,7 +26,7 @@ const ofState = "\n\nA PROJECT is a directory in a checkout, written with a slas
 	"with none of these keeps its state in itself. One that is registered for another checkout of this machine is refused; where two of them are registered, as after a checkout was moved " +
 	"and cloned anew at its old place, both are, until `wsmount store repos register SLUG --root DIR` says which it is. So are all where the one that this machine registered is not there any more, as one that was moved."
 
-// projectVerbs are those on what belongs to projects.
+// projectVerbs are the verbs on the state of projects and on the registry of repositories.
 func projectVerbs() []Verb {
 	return []Verb{
 		{Name: "state dir", Args: "PROJECT", Usage: "say where the state of a project lies", Least: 1, Most: 1, Flags: []Flag{backend, requires}, run: stateDir,
@@ -46,13 +46,13 @@ func projectVerbs() []Verb {
 	}
 }
 
-// state finds that of the project that the first argument names. The caller closes it.
+// state finds the state of the project that the first argument names. The caller closes it.
 func (c Call) state(ctx context.Context) (project.State, error) {
 	name := c.Args[0]
 	if strings.Contains(name, "/") || name == "." || name == ".." {
 		var err error
 		if name, err = filepath.Abs(name); err == nil {
-			err = c.Host.Answers(ctx, name) // before anything is asked there
+			err = c.Host.Answers(ctx, name) // before any call on a mount that may hang
 		}
 		if err != nil {
 			return project.State{}, err
@@ -62,7 +62,7 @@ func (c Call) state(ctx context.Context) (project.State, error) {
 		Checkout: func(dir string) (seam.Backend, error) { return c.Host.openCheckout(ctx, dir) }}.State(ctx, name)
 }
 
-// own is what this machine remembers of checkouts.
+// own is this machine's own record of checkouts.
 func (h Host) own() project.Own {
 	return project.Own{Open: func(make bool) (seam.Backend, error) {
 		root, err := h.StateRoot()
@@ -77,7 +77,7 @@ func (h Host) own() project.Own {
 	}}
 }
 
-// inState is a verb on a file of a project's state, that it changes or not.
+// inState is a verb on a file of a project's state. changes: it changes the file.
 func inState(do onFiles, changes bool) func(context.Context, Call) (Answer, exit.Code, error) {
 	return func(ctx context.Context, c Call) (Answer, exit.Code, error) {
 		s, err := c.state(ctx)
@@ -109,7 +109,7 @@ type stateAnswer struct {
 	Path  string `json:"path,omitempty"` // in a checkout
 }
 
-// Print prints the path, or where there is none the locator.
+// Print prints the path, or the locator if there is none.
 func (s stateAnswer) Print(w io.Writer) error {
 	name := s.Path
 	if name == "" {
@@ -171,7 +171,7 @@ func listRepos(ctx context.Context, b seam.Backend, _ Call) (Answer, exit.Code, 
 	return out, exit.Done, err
 }
 
-// outcome is a word on what was done.
+// outcome is a word for the result.
 type outcome struct {
 	Schema    string   `json:"schema"`
 	Slug      string   `json:"slug"`

@@ -11,18 +11,18 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// divided is a workspace, whose parts promise different things.
+// divided is a workspace whose parts make different promises.
 type divided interface {
 	promises() ([]promised, error)
 }
 
-// promised is what a part promises, "" being where the root is.
+// promised is the promises of a part; at is "" for the root.
 type promised struct {
 	at  string
 	has seam.Capabilities
 }
 
-// checkPromises refuses a workspace of which any part does not promise all that is required.
+// checkPromises refuses a workspace if any part lacks a required promise.
 func checkPromises(name string, b divided, required seam.Capabilities) error {
 	if required == (seam.Capabilities{}) {
 		return nil
@@ -45,7 +45,7 @@ func checkPromises(name string, b divided, required seam.Capabilities) error {
 	return nil
 }
 
-// promises is what each part that is there promises.
+// promises returns the promises of each part that exists.
 func (p *parts) promises() (list []promised, err error) {
 	for _, one := range p.all {
 		if one.absent {
@@ -71,7 +71,7 @@ func (p *part) promises() (seam.Capabilities, error) {
 	return b.Capabilities(), nil
 }
 
-// promises is what the part that has the place promises, and each below it.
+// promises returns the promises of the part that contains the place, and of each part below it.
 func (m *mounted) promises() (list []promised, err error) {
 	at, _ := m.at(m.dir) // which is known to be in the mount
 	for _, p := range m.parts.within(at) {
@@ -80,10 +80,10 @@ func (m *mounted) promises() (list []promised, err error) {
 	return list, nil
 }
 
-// copyPromises are what a working copy of a store promises: what replicates the store
-// replicates what is sent there. What is sent later than it was written, other processes
-// overwrite meanwhile. Its content is on the disks of this machine as it is, and a conflict may
-// leave copies in it.
+// copyPromises are the promises of a working copy of a store. Replication of the store covers
+// the changes once they are sent. If changes are sent later than they were written, other
+// processes may overwrite them meanwhile. The content lies unencrypted on local disks, and a
+// conflict may leave copies in it.
 func copyPromises(provider string, later bool) (c seam.Capabilities) {
 	if d, known := all.Registry().Get(provider); known {
 		c = seam.PromisesOf(d.Promises)
@@ -93,8 +93,8 @@ func copyPromises(provider string, later bool) (c seam.Capabilities) {
 	return c
 }
 
-// gathered is what a part promises whose changes are gathered into commits, without opening it;
-// nil: another.
+// gathered returns, without opening it, the promises of a part whose changes are gathered into
+// commits; nil for other parts.
 func gathered(s daemon.Source) *seam.Capabilities {
 	if s.Mode != string(mountspec.ModePullPush) {
 		return nil
@@ -103,14 +103,13 @@ func gathered(s daemon.Source) *seam.Capabilities {
 	return &c
 }
 
-// Promises is what the verbs would find that a part of a workspace promises, which is not
-// mounted.
+// Promises returns the promises that the verbs find for a part of a workspace that is not mounted.
 func Promises(ctx context.Context, tree *daemon.Tree, s daemon.Source) (seam.Capabilities, error) {
 	if c := gathered(s); c != nil {
 		return *c, nil
 	}
 	if !s.Cached {
-		return seam.Capabilities{}, nil // a directory promises nothing, there or not yet
+		return seam.Capabilities{}, nil // a directory promises nothing, whether it exists or not
 	}
 	b, err := tree.Store(ctx, s)
 	if err != nil {

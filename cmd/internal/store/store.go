@@ -1,19 +1,19 @@
-// Package store is the verbs of a memory engine for programs that are not written in Go:
-// each is one call of the command line, on memory that agentm's configuration places, or on
-// a workspace that nothing mounts.
+// Package store is the verbs of a memory engine for programs that are not written in Go: each is
+// one call of the command line, on memory that agentm's configuration places, or on a workspace
+// that no mount shows.
 //
 //	answer, code, err := verb.Do(ctx, store.Call{Args: []string{"projects/atlas/plan.md"}, Host: host})
 //
-// It promises that a workspace is used as a mount of it would use it: by the same grants,
-// read-only where that is, and through its mount where there is one, so that nothing that
-// programs changed there is gone around. Its own rules hold whoever else has its directory
-// mounted, or its working copy. One whose changes are gathered into commits is used by its
-// working copy, and the call ends when they are sent. What it cannot do so, it refuses.
+// It promises that a workspace is used as a mount of it would use it: with the same grants,
+// read-only if it would be, and through its mount if there is one, so that no change that programs
+// made there is bypassed. Its own rules hold even if its directory, or its working copy, is
+// mounted elsewhere. A workspace whose changes are gathered into commits is used by its working
+// copy, and the call ends when they are sent. It refuses calls that it cannot do so.
 //
-// A condition of a write is asked of the store, in the step in which that changes, also where
-// the workspace is mounted. A mount that sends changes later takes none, nor does a workspace
-// in which the last writer wins. Without a mount, what is gathered into commits is compared with
-// the working copy, and what others changed meanwhile is a conflict when it is sent.
+// A condition of a write is checked by the store, in the same step as the change, also if the
+// workspace is mounted. A mount that sends changes later takes no condition, nor does a workspace
+// in which the last writer wins. Without a mount, changes that are gathered into commits are
+// compared with the working copy, and changes of others meanwhile are conflicts when it is sent.
 package store
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/wsmount/wsmount/providers/seam/project"
 )
 
-// CodeOf is how a program ends that was refused what it needs of memory.
+// CodeOf is the exit code for a refused choice of memory.
 func CodeOf(r seam.Reason) exit.Code {
 	switch r {
 	case seam.ConfigCorrupt, seam.ConfigNoString, seam.NoVaultPath:
@@ -39,7 +39,7 @@ func CodeOf(r seam.Reason) exit.Code {
 	return exit.Failed
 }
 
-// refusals are what each kind of error means for the caller. The first that fits counts.
+// refusals are the exit code and the hint for each kind of error. The first that fits counts.
 var refusals = []struct {
 	kind error
 	code exit.Code
@@ -62,7 +62,7 @@ var refusals = []struct {
 	{context.DeadlineExceeded, exit.Unreachable, "check that the store can be reached"},
 }
 
-// Refusal gives an error its exit code, and says what to do.
+// Refusal gives an error its exit code and advice.
 func Refusal(err error) error {
 	var selection *seam.SelectionError
 	var locator *seam.InvalidLocatorError
@@ -70,7 +70,7 @@ func Refusal(err error) error {
 	var mode *project.ModeError
 	var unclear *project.UnclearError
 	var personal *seam.ApartError
-	var told *exit.Error // what to do
+	var told *exit.Error // an error that has advice
 	switch {
 	case err == nil, errors.As(err, &told):
 		return err

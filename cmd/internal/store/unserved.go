@@ -16,15 +16,15 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// unserved is a volume that no kernel serves, as a backend. What a mount of it does for a
-// program it does for the verbs; a symbolic link is itself.
+// unserved is a backend on a volume that no kernel serves. It does for the verbs the same
+// as a mount for programs, but does not follow symbolic links.
 type unserved struct {
 	volume fs.Volume
 	end    func() error
 	op     fs.Op
-	wins   bool // what is sent last replaces what others sent before
+	wins   bool // the last change that is sent replaces those of others
 	has    seam.Capabilities
-	mu     sync.Mutex // held by who writes, so that what a condition asked still holds
+	mu     sync.Mutex // held by writers, so that a checked condition still holds
 }
 
 func newUnserved(v fs.Volume, has seam.Capabilities, wins bool, end func() error) *unserved {
@@ -33,7 +33,7 @@ func newUnserved(v fs.Volume, has seam.Capabilities, wins bool, end func() error
 	return &unserved{volume: v, end: end, has: has, wins: wins, op: fs.Op{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), PID: uint32(os.Getpid()), Umask: uint32(mask)}}
 }
 
-// Close implements seam.Backend. The error says what was to be sent and is not.
+// Close implements seam.Backend. The error names the changes that were to be sent and are not.
 func (u *unserved) Close() error { return u.end() }
 
 // Resolve implements seam.Backend.
@@ -44,7 +44,7 @@ func (u *unserved) Resolve(parts ...string) (seam.Locator, error) {
 // Capabilities implements seam.Backend.
 func (u *unserved) Capabilities() seam.Capabilities { return u.has }
 
-// held is an inode of the volume that is referred to.
+// held is an inode of the volume with a reference to it.
 type held struct {
 	fs.Entry
 	forget func()
@@ -52,13 +52,13 @@ type held struct {
 
 func (h held) kind() uint32 { return h.Attr.Mode & unix.S_IFMT }
 
-// root is the inode that needs no reference.
+// root returns the root inode, which needs no reference.
 func (u *unserved) root() (held, error) {
 	attr, err := u.volume.Attr(&u.op, fs.RootIno, nil)
 	return held{fs.Entry{Ino: fs.RootIno, Attr: attr}, func() {}}, err
 }
 
-// in finds a name in a directory.
+// in looks up a name in a directory.
 func (u *unserved) in(dir held, name string) (held, error) {
 	if dir.kind() != unix.S_IFDIR {
 		return held{}, syscall.ENOTDIR
@@ -70,7 +70,7 @@ func (u *unserved) in(dir held, name string) (held, error) {
 	return held{e, func() { u.volume.Forget(e.Ino, 1) }}, err
 }
 
-// find is what is at the end of a way. With make, directories that are missing are made.
+// find walks a path from the root. With make, it makes missing directories.
 func (u *unserved) find(way []string, make bool) (held, error) {
 	at, err := u.root()
 	for _, name := range way {
@@ -90,7 +90,7 @@ func (u *unserved) find(way []string, make bool) (held, error) {
 	return at, err
 }
 
-// look is what is at l for a verb that reads: below a file there is nothing.
+// look finds l for a verb that reads: a name below a file does not exist.
 func (u *unserved) look(ctx context.Context, l seam.Locator) (held, error) {
 	if err := ctx.Err(); err != nil {
 		return held{}, err
@@ -154,13 +154,13 @@ func (u *unserved) read(h held) (string, error) {
 	}
 }
 
-// Write implements seam.Backend. The mode of a file that is there stays.
+// Write implements seam.Backend. An existing file keeps its mode.
 func (u *unserved) Write(ctx context.Context, l seam.Locator, content string) (seam.Locator, error) {
 	return u.write(ctx, l, content, func(held, error) error { return nil })
 }
 
-// WriteIf implements seam.Conditional. What others changed meanwhile is found when it is
-// sent, and then it is a conflict.
+// WriteIf implements seam.Conditional. Changes of others meanwhile are found when it is
+// sent, and then they are a conflict.
 func (u *unserved) WriteIf(ctx context.Context, l seam.Locator, old seam.ETag, content string) (seam.Locator, error) {
 	if u.wins {
 		return seam.Locator{}, refuse(providers.MethodWrite, l, providers.ErrUnsupported, "a condition cannot be kept where the last writer wins (sync.conflict.policy)")
@@ -180,8 +180,8 @@ func (u *unserved) WriteIf(ctx context.Context, l seam.Locator, old seam.ETag, c
 	})
 }
 
-// write replaces what is at l, if check does not refuse what it is given of that: the file,
-// or that there is none.
+// write replaces the file at l if check does not refuse it; check is given the file, or the
+// error that there is none.
 func (u *unserved) write(ctx context.Context, l seam.Locator, content string, check func(held, error) error) (seam.Locator, error) {
 	err := seam.CheckText(l, content)
 	if err != nil {
@@ -227,8 +227,8 @@ func (u *unserved) replace(l seam.Locator, content string, check func(held, erro
 	return u.put(dir, l.Name(), content, mode, there)
 }
 
-// put makes a whole file, with a mode that a new one has less the umask, and gives it its
-// name before it can be sent with another.
+// put makes a whole file, with its mode less the umask if it is new, and renames it to
+// its name before it can be sent under the temporary one.
 func (u *unserved) put(dir held, name, content string, mode uint32, there bool) (err error) {
 	temp := seam.TemporaryName()
 	e, o, err := u.volume.Create(&u.op, dir.Ino, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, unix.S_IFREG|mode)

@@ -28,10 +28,10 @@ type Verb struct {
 	Name, Args  string // "state read", "PROJECT FILE"
 	Usage       string
 	Description string
-	Least, Most int // how many arguments it takes
+	Least, Most int // number of arguments
 	Flags       []Flag
 	Changes     bool // it makes something
-	Workspace   bool // it follows a workspace as mount does
+	Workspace   bool // it resolves a workspace as mount does
 
 	run func(ctx context.Context, c Call) (Answer, exit.Code, error)
 }
@@ -42,20 +42,20 @@ type Flag struct{ Name, Usage string }
 // Call is a use of a verb.
 type Call struct {
 	Args  []string
-	Flag  func(name string) string // what was given; "": nothing
-	Given func(name string) bool   // whether it was; nil: ask Flag alone
-	Input io.Reader                // what is to be written
-	// Show prints an answer, of a verb that only reads before it closes what it used: that may
-	// have much to send. nil: Do returns every answer.
+	Flag  func(name string) string // its value; "": not given
+	Given func(name string) bool   // whether it was given; nil: ask Flag alone
+	Input io.Reader                // the content to write
+	// Show prints the answer of a verb that only reads, before the backend is closed, which
+	// may have much to send. nil: Do returns every answer.
 	Show func(Answer) error
 	Host Host
 
 	reads bool // it changes nothing
 }
 
-// Do runs the verb. The answer is nil if Call.Show had it. The code is how the program ends once
-// it was shown, if err is nil: with an answer that says that the answer holds, and that
-// something else has failed, such as sending what was unsent before.
+// Do runs the verb. The answer is nil if Call.Show had it. code is the exit code of the program
+// if err is nil. An answer together with err means that the answer holds, and that something
+// else failed, such as sending earlier unsent changes.
 func (v Verb) Do(ctx context.Context, c Call) (Answer, exit.Code, error) {
 	for _, f := range v.Flags {
 		// A variable that is not set must not make a write one without a condition.
@@ -67,8 +67,8 @@ func (v Verb) Do(ctx context.Context, c Call) (Answer, exit.Code, error) {
 	return v.run(ctx, c)
 }
 
-// Answer is what a verb has found. It marshals to JSON, and prints itself for pipes. One with
-// Notes has more to tell a person.
+// Answer is the result of a verb. It marshals to JSON, and prints itself for pipes. A method
+// Notes gives further texts for a person.
 type Answer interface{ Print(w io.Writer) error }
 
 const (
@@ -87,7 +87,7 @@ const places = "\n\nWithout a WORKSPACE the locator is one of agentm's memory: o
 	"$MEMORY_VAULT_PATH, else of ~/.agentm/memory. Memory, or a workspace, in which the operator's own space lies, as allow_personal of the host configuration names it, or that lies in one and not in its memory, is refused; so is memory with the configuration of wsmount or agentm in it, or wsmount's state. Changes of a vault take agentm's lock in " +
 	"$XDG_CACHE_HOME, else in ~/.cache: none is lost if agentm has the same. A WORKSPACE is an address, a manifest, or a path in a mount; one that is mounted is used through its mount."
 
-// Verbs are all commands. Of those of a backend resolve is none: it only names.
+// Verbs are all commands: those of a backend, but for resolve, which only names.
 func Verbs() []Verb {
 	verbs := []Verb{
 		{Name: "read", Usage: "print a file", Least: 1, run: inPlace(read),
@@ -115,7 +115,7 @@ func Verbs() []Verb {
 	return append(append(verbs, personalVerb()), projectVerbs()...)
 }
 
-// onFiles is what a verb does at a place.
+// onFiles is the function of a verb at a place.
 type onFiles func(ctx context.Context, b seam.Backend, l seam.Locator, c Call) (Answer, exit.Code, error)
 
 // inPlace is a verb whose last argument is a locator, in memory or in the workspace that is
@@ -141,8 +141,8 @@ func inPlace(do onFiles) func(context.Context, Call) (Answer, exit.Code, error) 
 	}
 }
 
-// apart tells a workspace, or memory, that is not to be had from a file that is not there, which
-// has the exit code alone that a script asks for.
+// apart gives an unavailable workspace or memory another exit code than Unresolvable, which
+// scripts take to mean only that a file does not exist.
 func apart(err error) error {
 	var e *exit.Error
 	if !errors.As(Refusal(err), &e) || e.Code != exit.Unresolvable {
@@ -153,7 +153,7 @@ func apart(err error) error {
 	return &told
 }
 
-// text is what is to be written.
+// text reads the content to write.
 func (c Call) text() (string, error) {
 	if f, is := c.Input.(*os.File); is && wasClosed(f) {
 		return "", exit.New(exit.Usage, "standard input is closed").Hint("give it what is to be written; < /dev/null writes an empty file")
@@ -165,8 +165,8 @@ func (c Call) text() (string, error) {
 	return string(text), nil
 }
 
-// wasClosed reports whether a program was started without a file, which has /dev/null then, to
-// read and to write.
+// wasClosed reports whether the program was started with f closed: then f is /dev/null, open for
+// reading and writing.
 func wasClosed(f *os.File) bool {
 	info, err := f.Stat()
 	null, unknown := os.Stat(os.DevNull)
@@ -177,7 +177,7 @@ func wasClosed(f *os.File) bool {
 	return err == nil && flags&unix.O_ACCMODE == unix.O_RDWR
 }
 
-// closing runs use, and closes what it used.
+// closing runs use, and then closes the backend.
 func (c Call) closing(used io.Closer, use func() (Answer, exit.Code, error)) (Answer, exit.Code, error) {
 	answer, code, err := use()
 	if err != nil {
@@ -220,7 +220,7 @@ func (c Call) workspace(ctx context.Context) (seam.Backend, error) {
 	return b, nil
 }
 
-// memory opens what is asked for by name, or what the configuration chooses.
+// memory opens the memory that the flag names, or that the configuration chooses.
 func (c Call) memory(ctx context.Context) (seam.Backend, error) {
 	s := c.Host.Settings
 	s.Backend, s.ReadOnly = c.Flag(backendFlag), c.reads
@@ -231,11 +231,11 @@ func (c Call) memory(ctx context.Context) (seam.Backend, error) {
 	return c.Host.Backends.Select(ctx, s, required)
 }
 
-// untilSignal is ctx for a change, which a signal that ends programs ends: what the change
-// holds is let go of, and nothing half done stays. A second one ends the program as ever, and
-// so does the first before there is anything to let go of.
+// untilSignal is ctx for a change, and ends on a signal that ends programs: the change then
+// releases its locks, and leaves nothing half done. A second signal ends the program as
+// usual, as does the first one before the change began.
 func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
-	ends := slices.DeleteFunc([]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored) // as nohup has it
+	ends := slices.DeleteFunc([]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored) // as under nohup
 	if len(ends) == 0 {
 		return context.WithCancel(ctx)
 	}

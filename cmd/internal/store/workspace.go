@@ -26,24 +26,23 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// Host is this machine, as the command line has it.
+// Host is this machine, as configured by the command line.
 type Host struct {
 	Backends  *seam.Registry
 	Settings  seam.Settings
-	ReadOnly  bool // nothing is to be changed, whatever is used
+	ReadOnly  bool // nothing may be changed, in any backend
 	StateRoot func() (string, error)
-	// Request asks for the workspace of the command line as mount does. close ends what
-	// answering it, and the tree, needs.
+	// Request asks for the workspace of the command line as mount does. close releases
+	// the resources that it and the tree need.
 	Request func() (r daemon.Request, close func(), err error)
 	Rules   func() (r Rules, close func(), err error) // reads them, and opens the audit log
-	// Copy opens the working copy of a part without a mount. end sends what its policy wants
-	// sent, and says what is not.
+	// Copy opens the working copy of a part without a mount. end sends the changes that its
+	// policy wants sent, and its error names those that are not.
 	Copy func(ctx context.Context, tree *daemon.Tree, s daemon.Source) (v wsfs.Volume, end func() error, err error)
 }
 
-// openWorkspace opens a workspace, by an address, the path of a manifest, or one in a mount:
-// through its mounts where its parts have some, else their stores, to read alone or to change
-// them too.
+// openWorkspace opens a workspace by an address, the path of a manifest, or a path in a mount: its
+// parts through their mounts if they have some, else their stores. reads: only for reading.
 func (h Host) openWorkspace(ctx context.Context, name string, reads bool) (seam.Backend, error) {
 	if !strings.HasPrefix(name, "@") {
 		b, err := h.OpenPlace(ctx, name)
@@ -71,12 +70,12 @@ func (h Host) openWorkspace(ctx context.Context, name string, reads bool) (seam.
 	return p, nil
 }
 
-// OpenPlace opens the place in a mount that name is the path of, which its daemon then keeps as a
-// mount does; nil: it is none. The caller closes it.
+// OpenPlace opens the place in a mount that the path name leads to; its daemon applies its rules
+// as to any program. nil: name is not in a mount. The caller closes it.
 func (h Host) OpenPlace(ctx context.Context, name string) (seam.Backend, error) {
 	m, err := h.findPlace(ctx, name, false)
 	if m == nil {
-		return nil, err // a nil *mounted would be no nil
+		return nil, err // a nil *mounted in the interface would not be nil
 	}
 	if err := h.apart(m); err != nil {
 		return nil, err
@@ -84,7 +83,7 @@ func (h Host) OpenPlace(ctx context.Context, name string) (seam.Backend, error) 
 	return m, nil
 }
 
-// apart refuses, and closes, a place in a mount that leads to a space of the operator's own.
+// apart refuses, and closes, a place in a mount that leads to the operator's own space.
 func (h Host) apart(m *mounted) error {
 	at, _ := m.at(m.dir) // which is known to be in the mount
 	for _, dir := range append(m.parts.behind(at), m.dir) {
@@ -118,8 +117,8 @@ func (h Host) findPlace(ctx context.Context, name string, plain bool) (*mounted,
 	return through(r, mounts.Look(ctx, r), place, plain)
 }
 
-// openCheckout opens a directory that a project's state lies in: through its mount where it has
-// one. In a foreign one no condition can be kept.
+// openCheckout opens a directory that contains a project's state, through its mount if it has
+// one. In a foreign mount no condition can be kept.
 func (h Host) openCheckout(ctx context.Context, dir string) (seam.Backend, error) {
 	m, foreign, err := h.inMount(ctx, dir, false)
 	if m != nil {
@@ -138,8 +137,8 @@ func (h Host) openCheckout(ctx context.Context, dir string) (seam.Backend, error
 	return b, err
 }
 
-// Mounted is seam.Settings.Mounted of this machine. A mount that sends later than programs are
-// told has no answer for a condition: the locks of what it shows are all that there are.
+// Mounted is seam.Settings.Mounted of this machine. A mount that sends later than a write
+// returns cannot check a condition: only the locks in its content exist.
 func (h Host) Mounted(ctx context.Context, dir string, plain bool) (_ seam.Conditional, foreign, err error) {
 	m, foreign, err := h.inMount(ctx, dir, plain)
 	if m == nil {
@@ -151,8 +150,8 @@ func (h Host) Mounted(ctx context.Context, dir string, plain bool) (_ seam.Condi
 	return m, nil, nil
 }
 
-// inMount is findPlace. A mount is foreign that another user has made, that is seen in a sandbox,
-// or whose state directory is another: then foreign is why no condition is kept there.
+// inMount is findPlace. A mount is foreign if another user made it, if it is seen in a sandbox,
+// or if its state directory is another: then foreign is why no condition is kept there.
 func (h Host) inMount(ctx context.Context, dir string, plain bool) (m *mounted, foreign, err error) {
 	m, err = h.findPlace(ctx, dir, plain)
 	var unknown *exit.Error
@@ -167,19 +166,19 @@ type shown struct {
 	mount *state.Record
 	at    control.Status
 	part  control.Part
-	seen  bool // nothing else is seen at its place, from where this program runs
+	seen  bool // this program sees it at its place, and no other mount over it
 }
 
 func (m shown) place() string { return filepath.Join(m.mount.Mountpoint, m.part.At) }
 
-// look finds out whether it is seen.
+// look sets seen.
 func (m *shown) look(t mountpoint.Table) {
 	in, _ := t.Around(m.place())
 	m.seen = in.Path == m.mount.Mountpoint && t.Shows(in.Path, m.mount.Device)
 }
 
-// mountOf finds a mount that shows a part of a tree; one that can be written comes first. nil:
-// there is none.
+// mountOf finds a mount that shows a part of a tree, preferably a writable one. nil: there is
+// none.
 func mountOf(ctx context.Context, tree *daemon.Tree, s daemon.Source) (*shown, error) {
 	place, err := state.Place(tree.StateRoot, s.Place[0], s.Place[1], s.Place[2])
 	if err != nil {
@@ -207,9 +206,9 @@ func mountOf(ctx context.Context, tree *daemon.Tree, s daemon.Source) (*shown, e
 	return found, nil
 }
 
-// shows reports whether it is what s is: the working copy of its store, which only its holder can
-// change, or its directory in a mount of its own workspace. One of another workspace has the rules
-// of that, and what is written beside it has the same lock.
+// shows reports whether it shows s: the working copy of its store, which only its holder can
+// change, or its directory in a mount of its own workspace. A mount of another workspace has
+// other rules; writes to the directory beside it take the same lock.
 func (m shown) shows(tree *daemon.Tree, s daemon.Source, place string) bool {
 	switch p := m.part; {
 	case p.Unavailable != "":
@@ -223,8 +222,8 @@ func (m shown) shows(tree *daemon.Tree, s daemon.Source, place string) bool {
 	}
 }
 
-// stray is where the workspace around a part has mounted in it what the tree does not have, or
-// empty. In a mount of the part's own workspace that was asked for by the one who mounted it.
+// stray is the path of a workspace mounted inside the part that the tree does not have, or
+// empty. In a mount of the part's own workspace, the mount's user asked for it.
 func (m shown) stray(tree *daemon.Tree, s daemon.Source) string {
 	if m.part.At == "/" {
 		return ""
@@ -242,7 +241,7 @@ func (m shown) stray(tree *daemon.Tree, s daemon.Source) string {
 	return ""
 }
 
-// check refuses a mount of a working copy in whose place something else is seen.
+// check refuses a mount of a working copy that is hidden by another mount at its place.
 func (m shown) check(tree *daemon.Tree, s daemon.Source) error {
 	if err := mounts.Usable(m.at); err != nil {
 		return err
@@ -258,8 +257,9 @@ func (m shown) check(tree *daemon.Tree, s daemon.Source) error {
 	return nil
 }
 
-// openMounted opens a part through a mount that shows it; nil: none does. A mount has the rules of
-// when it was made, and of the workspace around it, so those of the part are kept as well.
+// openMounted opens a part through a mount that shows it; nil: none does. The mount keeps the
+// rules of the time when it was made, and of the workspace around it, so those of the part are
+// applied as well.
 func (h Host) openMounted(ctx context.Context, tree *daemon.Tree, s daemon.Source) (seam.Backend, error) {
 	found, err := mountOf(ctx, tree, s)
 	if found == nil {
@@ -293,8 +293,8 @@ func excluded(s daemon.Source) (*mountspec.ExcludeSet, error) {
 	return set, nil
 }
 
-// openPart opens the store of a part. What only changes need may be missing where it is only
-// read, such as a vault's lock.
+// openPart opens the store of a part. With reads, things that only changes need may be
+// missing, such as a vault's lock.
 func (h Host) openPart(ctx context.Context, tree *daemon.Tree, s daemon.Source, reads bool) (seam.Backend, error) {
 	if s.Unavailable != "" {
 		return nil, exit.New(exit.Unreachable, "the part at /%s is not there: %s", s.At, s.Unavailable).Hint("see `wsmount resolve`")
@@ -320,7 +320,7 @@ func (h Host) openPart(ctx context.Context, tree *daemon.Tree, s daemon.Source, 
 	}
 	g := &guarded{readOnly: s.ReadOnly, governing: append(slices.Clone(s.Governing), controlDir)}
 	var err error
-	if s.Cached { // a directory is no copy of anything, and has all that is in it
+	if s.Cached { // a directory is no copy: its excluded files are its own
 		g.exclude, err = excluded(s)
 	}
 	if err == nil {
@@ -332,18 +332,18 @@ func (h Host) openPart(ctx context.Context, tree *daemon.Tree, s daemon.Source, 
 	return g, nil
 }
 
-// controlDir is what a mount has in the root of each part, and nobody else there.
+// controlDir is the directory that a mount shows in the root of each part, and that no store has.
 const controlDir = ".wsmount"
 
 const (
-	// copyLimit is how long a call waits for others that have the same working copy: they
-	// may have much to send.
+	// copyLimit is how long a call waits for other holders of the same working copy: they may have
+	// much to send.
 	copyLimit = 5 * time.Minute
 	copyPause = 20 * time.Millisecond
 )
 
-// openCopy opens a part whose changes are gathered into commits, by its working copy alone,
-// of which others wait their turn. Where somebody mounts it meanwhile, it is used there.
+// openCopy opens a part whose changes are gathered into commits, by its working copy alone;
+// other calls wait for their turn. If it is mounted meanwhile, the mount is used.
 func (h Host) openCopy(ctx context.Context, tree *daemon.Tree, s daemon.Source) (seam.Backend, error) {
 	defer waiting.For("opening " + s.Name)()
 	for end := time.Now().Add(copyLimit); ; {
@@ -371,8 +371,8 @@ func (h Host) openCopy(ctx context.Context, tree *daemon.Tree, s daemon.Source) 
 	}
 }
 
-// checkSent refuses a store that does not have all that was changed in a working copy of it:
-// what is read would be old, and what is written in the way of that.
+// checkSent refuses a store if a working copy of it has unsent changes: reads would be old,
+// and writes would conflict with them.
 func checkSent(root string, s daemon.Source) error {
 	dirs, err := state.Copies(root, s.Place[0], s.Place[1])
 	if err != nil {
