@@ -21,12 +21,11 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 )
 
-// Client calls the control API of one mount. Its methods may be called at once.
-// A daemon that does not answer is an *exit.Error with the code Unreachable. Whether one
-// will is a fact as far as it can be one: of a daemon that is gone, or whose process is
-// stopped, no answer is waited for. For one that runs, Status, Work, Debug and Metrics,
-// which it answers without waiting for anything, wait up to AnswerLimit, and all else as
-// long as ctx.
+// Client calls the control API of one mount. Its methods may be called concurrently. A
+// daemon that does not answer is an *exit.Error with the code Unreachable. Calls do not
+// wait for a daemon that is gone, or whose process is stopped. For one that runs,
+// Status, Work, Debug and Metrics, which it answers without waiting for anything, wait
+// up to AnswerLimit, and all other calls as long as ctx.
 type Client struct {
 	path string
 	http http.Client
@@ -47,7 +46,7 @@ func (c *Client) Status(ctx context.Context) (s Status, err error) {
 	return s, c.call(ctx, http.MethodGet, "/v1/status", nil, &s)
 }
 
-// Event emits an event and waits for what it starts.
+// Event emits an event and waits for the work that it starts.
 func (c *Client) Event(ctx context.Context, r EventRequest) (out EventResult, err error) {
 	return out, c.call(ctx, http.MethodPost, "/v1/event", r, &out)
 }
@@ -74,7 +73,7 @@ func (c *Client) Hold(ctx context.Context) (release func(), err error) {
 	return release, nil
 }
 
-// Debug asks for what only the daemon knows of itself.
+// Debug asks for the data that only the daemon has.
 func (c *Client) Debug(ctx context.Context) (out Debug, err error) {
 	ctx, cancel := context.WithTimeout(ctx, AnswerLimit)
 	defer cancel()
@@ -128,8 +127,8 @@ func (c *Client) Follow(ctx context.Context, name string, handler func(lifecycle
 	return nil
 }
 
-// HungUp reports whether a call failed because nobody listens any more, or the
-// daemon ended the connection: it is ending, or has been killed.
+// HungUp reports whether a call failed because the socket has no listener any more,
+// or the daemon ended the connection: it is ending, or has been killed.
 func HungUp(err error) bool {
 	for _, e := range []error{io.EOF, io.ErrUnexpectedEOF, unix.ECONNRESET, unix.ECONNREFUSED, unix.EPIPE, fs.ErrNotExist} {
 		if errors.Is(err, e) {
@@ -164,7 +163,7 @@ func understood(answer io.Reader, out any) error {
 	return nil
 }
 
-// otherVersion is what to do where a command and a mount do not understand each other.
+// otherVersion is the advice if a command and a mount do not understand each other.
 const otherVersion = "`wsmount version` and the version in `wsmount status` may differ: unmount, and mount it again"
 
 // do sends a request; an answer other than 200 comes back as the daemon's error.

@@ -18,7 +18,7 @@ func (c *Client) Sync(ctx context.Context, r SyncRequest) (out EventResult, err 
 	return out, c.call(ctx, http.MethodPost, "/v1/sync", r, &out)
 }
 
-// Log gives versions of the history.
+// Log lists versions of the history.
 func (c *Client) Log(ctx context.Context, r LogRequest) (out LogResult, err error) {
 	return out, c.call(ctx, http.MethodPost, "/v1/log", r, &out)
 }
@@ -28,12 +28,12 @@ func (c *Client) Diff(ctx context.Context, r DiffRequest) (out DiffResult, err e
 	return out, c.call(ctx, http.MethodPost, "/v1/diff", r, &out)
 }
 
-// Restore brings files back as they were.
+// Restore restores files to a state.
 func (c *Client) Restore(ctx context.Context, r RestoreRequest) (out RestoreResult, err error) {
 	return out, c.call(ctx, http.MethodPost, "/v1/restore", r, &out)
 }
 
-// Cache says what content takes, and gives up what the stores have.
+// Cache returns the disk usage of content, and evicts content that the stores have if asked.
 func (c *Client) Cache(ctx context.Context, r CacheRequest) (out CacheResult, err error) {
 	return out, c.call(ctx, http.MethodPost, "/v1/cache", r, &out)
 }
@@ -64,8 +64,8 @@ func (c *Client) Resolve(ctx context.Context, r ResolveRequest, content io.Reade
 	return out, understood(resp.Body, &out)
 }
 
-// Replace puts content at a path of a working copy's store. The error has the kind that the
-// daemon's had.
+// Replace puts content at a path of a working copy's store. The error has the kind of the daemon's
+// error.
 func (c *Client) Replace(ctx context.Context, r ReplaceRequest, content io.Reader) error {
 	resp, err := c.ask(ctx, "/v1/replace", r, content)
 	if err != nil {
@@ -75,9 +75,9 @@ func (c *Client) Replace(ctx context.Context, r ReplaceRequest, content io.Reade
 }
 
 // Lock keeps other writers of a path in a local directory out, until unlock or the end of this
-// process. The error has the kind that the daemon's had.
+// process. The error has the kind of the daemon's error.
 func (c *Client) Lock(ctx context.Context, r ReplaceRequest) (unlock func(), err error) {
-	// What is written while it is held is not cut short by ctx, and neither is holding it.
+	// Once it is held, the end of ctx neither releases it nor cuts a write short.
 	held, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
 	resp, err := c.ask(held, "/v1/lock", r, nil)
@@ -89,7 +89,7 @@ func (c *Client) Lock(ctx context.Context, r ReplaceRequest) (unlock func(), err
 	return func() { cancel(); resp.Body.Close() }, nil
 }
 
-// ask has the answer begin that nothing speaks against r; the caller closes it.
+// ask returns once the answer begins and does not refuse r; the caller closes it.
 func (c *Client) ask(ctx context.Context, call string, r ReplaceRequest, content io.Reader) (*http.Response, error) {
 	q := url.Values{"path": {r.Path}, "old": {r.Old}}
 	resp, err := c.do(ctx, http.MethodPost, call+"?"+q.Encode(), content)
@@ -108,7 +108,7 @@ func (c *Client) ask(ctx context.Context, call string, r ReplaceRequest, content
 	return resp, nil
 }
 
-// refused is a daemon's error of a kind.
+// refused is an error of the daemon with its kind.
 type refused struct {
 	what string
 	kind error

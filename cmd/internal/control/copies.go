@@ -11,7 +11,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Schemas of what is answered about working copies.
+// Schemas of the answers about working copies.
 const (
 	SyncSchema      = "wsmount.sync/v1"
 	LogSchema       = "wsmount.log/v1"
@@ -22,7 +22,7 @@ const (
 	CacheSchema     = "wsmount.cache/v1"
 )
 
-// EventUpload is the event of what was sent without a mount.
+// EventUpload is the event of an upload without a mount.
 const EventUpload = "upload"
 
 // Copies are the working copies of a mount. Paths are those of the mount,
@@ -39,41 +39,42 @@ type Copies interface {
 	Cache(ctx context.Context, r CacheRequest) (CacheResult, error)
 	// Replace is nil, an error with a kind of package providers, or an *exit.Error.
 	Replace(ctx context.Context, r ReplaceRequest, content io.Reader) error
-	// Lock keeps other writers of a path in a local directory out until unlock, if that has what
-	// is to be replaced. The error is one as of Replace.
+	// Lock keeps other writers of a path in a local directory out until unlock, if its content
+	// is still r.Old. The error is one as of Replace.
 	Lock(ctx context.Context, r ReplaceRequest) (unlock func(), err error)
 }
 
 // ReplaceRequest puts content at a path, as seam.Conditional does.
 type ReplaceRequest struct {
 	Path string
-	Old  string // seam.ETag of what is to be replaced, as String writes it; "" of Lock: whatever is there
+	Old  string // seam.ETag of the content to replace, as String writes it; "" for Lock: any
 }
 
-// replaced is the answer: empty, or why nothing was replaced.
+// replaced is the answer: empty, or the reason why nothing was replaced.
 type replaced struct {
 	Kind string `json:"kind,omitempty"` // as providers.KindNamed knows it
 	What string `json:"what,omitempty"`
 }
 
-// CacheRequest asks what the content of working copies takes of the disk.
+// CacheRequest asks for the disk usage of the working copies' content.
 type CacheRequest struct {
-	Clear bool `json:"clear,omitempty"` // give up first what the stores have
+	Clear bool `json:"clear,omitempty"` // first evict content that the stores have
 
-	// Pin keeps what is at Path on the local disk, and returns when it is there; Unpin ends that.
+	// Pin keeps the content at Path on the local disk, and returns once it is there; Unpin undoes
+	// it.
 	Pin   bool   `json:"pin,omitempty"`
 	Unpin bool   `json:"unpin,omitempty"`
 	Path  string `json:"path,omitempty"`
 }
 
-// CacheResult tells it.
+// CacheResult is the answer.
 type CacheResult struct {
 	Schema string      `json:"schema"`
 	Copies []CacheCopy `json:"copies"`
-	Pinned *Pinned     `json:"pinned,omitempty"` // what was
+	Pinned *Pinned     `json:"pinned,omitempty"` // the content that was pinned
 }
 
-// Pinned is what is at a path that was pinned.
+// Pinned is the size of the content at a pinned path.
 type Pinned struct {
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
@@ -87,7 +88,7 @@ type CacheCopy struct {
 	cache.ContentUsage
 	Freed  int64    `json:"freedBytes"`
 	Pins   []string `json:"pins,omitempty"`   // paths whose content stays
-	Unread string   `json:"unread,omitempty"` // why nothing is known of it
+	Unread string   `json:"unread,omitempty"` // why its usage is unknown
 }
 
 // The verbs of a SyncRequest.
@@ -97,18 +98,18 @@ const (
 	VerbPush   = "push"
 )
 
-// SyncRequest pulls, commits or pushes now, whatever the policy's time for it.
+// SyncRequest pulls, commits or pushes now, whenever the policy would do it.
 type SyncRequest struct {
 	Verb    string  `json:"verb"`
 	At      string  `json:"at,omitempty"`      // only the part at this path; empty: all
 	Message string  `json:"message,omitempty"` // of a commit
-	Confirm bool    `json:"confirm,omitempty"` // allow what was halted, once
+	Confirm bool    `json:"confirm,omitempty"` // allow a halted pull or commit, once
 	PR      bool    `json:"pr,omitempty"`      // of a push: open a pull request too
 	NoWait  bool    `json:"noWait,omitempty"`  // of a commit: return before a push that policy ties to it
 	Timeout float64 `json:"timeoutSeconds,omitempty"`
 }
 
-// LogRequest chooses versions of the history. Zero fields do not choose.
+// LogRequest selects versions of the history. Zero fields do not restrict.
 type LogRequest struct {
 	Path         string    `json:"path,omitempty"`
 	Since        time.Time `json:"since,omitzero"`
@@ -124,7 +125,7 @@ type LogRequest struct {
 type LogResult struct {
 	Schema   string          `json:"schema"`
 	Versions []cache.Version `json:"versions"`
-	Notes    []string        `json:"notes,omitempty"` // of which parts it tells nothing, and why
+	Notes    []string        `json:"notes,omitempty"` // the parts that it leaves out, and why
 }
 
 // DiffRequest compares two states of a file, or of a directory and all below.
@@ -142,22 +143,22 @@ type DiffResult struct {
 	Diff   string `json:"diff"`
 }
 
-// RestoreRequest brings a file or a directory back as it was in a state; an
-// empty path is all of the working copy at the root.
+// RestoreRequest restores a file or a directory to a state; the empty path is the
+// whole working copy at the root.
 type RestoreRequest struct {
 	Path string `json:"path"`
 	cache.State
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
-// RestoreResult says what was restored.
+// RestoreResult lists the restored, removed and skipped files.
 type RestoreResult struct {
 	Schema string `json:"schema"`
 	DryRun bool   `json:"dryRun,omitempty"`
 	cache.RestoreReport
 }
 
-// Conflict is a name that was changed here and there.
+// Conflict is a name that was changed locally and on the remote.
 type Conflict struct {
 	Path   string    `json:"path"`
 	Reason string    `json:"reason"`
@@ -166,10 +167,10 @@ type Conflict struct {
 	Theirs string    `json:"theirs,omitempty"` // version of the store
 	Ours   int64     `json:"oursBytes"`
 	Kind   string    `json:"theirsKind"`
-	Copy   bool      `json:"copy,omitempty"` // a file of its own that what replicates the store has left: resolve does not know it
+	Copy   bool      `json:"copy,omitempty"` // a separate file that replication of the store has left: resolve does not know it
 }
 
-// CopiesText says of a part how many copies a replication has left; "" if none.
+// CopiesText says how many copies a replication has left in a part; "" if none.
 func (p Part) CopiesText() string {
 	switch p.ConflictCopies {
 	case 0:
@@ -184,15 +185,15 @@ func (p Part) CopiesText() string {
 type ConflictsResult struct {
 	Schema    string     `json:"schema"`
 	Conflicts []Conflict `json:"conflicts"`
-	Notes     []string   `json:"notes,omitempty"` // of which parts it tells nothing, and why
+	Notes     []string   `json:"notes,omitempty"` // the parts that it leaves out, and why
 }
 
-// What a ResolveRequest keeps.
+// The values of ResolveRequest.Keep.
 const (
 	KeepOurs    = "ours"
 	KeepTheirs  = "theirs"
 	KeepBoth    = "both"
-	KeepContent = "content" // that of the request
+	KeepContent = "content" // the content of the request
 )
 
 // ResolveRequest ends a conflict.
@@ -250,7 +251,7 @@ func (s *Server) routeCopies(mux *http.ServeMux, c Copies) {
 	})
 }
 
-// answerKind answers with nothing, or with an error whose kind the caller is to know.
+// answerKind answers with nothing, or with an error whose kind the caller needs.
 func answerKind(w http.ResponseWriter, err error) {
 	var out replaced
 	if kind := providers.KindOf(err); kind.Err != nil {
@@ -259,7 +260,7 @@ func answerKind(w http.ResponseWriter, err error) {
 	answer(w, out, err)
 }
 
-// call reads a request, notes it, and answers it.
+// call reads a request, logs it, and answers it.
 func call[Req, Res any](s *Server, w http.ResponseWriter, r *http.Request, f func(context.Context, Req) (Res, error)) {
 	var req Req
 	if !read(w, r, &req) {
@@ -278,8 +279,8 @@ func answer(w http.ResponseWriter, res any, err error) {
 	reply(w, res)
 }
 
-// sendSide sends one side of a conflict as it is. One that breaks off breaks the
-// connection, so that nobody takes a part for the whole.
+// sendSide sends one side of a conflict unchanged. A failed read breaks the
+// connection, so that no caller takes a part for the whole.
 func sendSide(w http.ResponseWriter, r *http.Request, c Copies) {
 	body, err := c.ConflictContent(r.Context(), r.URL.Query().Get("path"), r.URL.Query().Get("side"))
 	if err != nil {
@@ -293,7 +294,7 @@ func sendSide(w http.ResponseWriter, r *http.Request, c Copies) {
 	}
 }
 
-// waitLimit is how long a call may take that was told so many seconds.
+// waitLimit is the limit of a call that asked for so many seconds.
 func waitLimit(seconds float64) time.Duration {
 	limit := time.Duration(seconds * float64(time.Second))
 	if limit <= 0 {

@@ -2,8 +2,8 @@ package control
 
 import "slices"
 
-// Inside is what programs in the mount may know of a part: no place of the host, and of a
-// part that is closed no name of a file but those that programs have asked for.
+// Inside is the part as programs in the mount may see it: without paths of the host, and
+// for a closed part without names of files, except those in failed requests of programs.
 func (p Part) Inside() Part {
 	p.Path, p.Store = "", nil
 	if p.Moved != "" {

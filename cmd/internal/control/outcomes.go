@@ -8,7 +8,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 )
 
-// An Outcome is how often an event, or what was asked for, had a result.
+// An Outcome is how often an event, or a request, had a result.
 type Outcome struct {
 	Event  string `json:"event"`  // a name of AIP-37, pull, commit, push, or one of those below
 	Result string `json:"result"` // done, put-off, held-back, conflict or failed
@@ -16,19 +16,19 @@ type Outcome struct {
 }
 
 const (
-	// EventByItself stands for what time, or a look at the tree, asked for.
+	// EventByItself stands for work that was due by time, or because of a look at the tree.
 	EventByItself = "by-itself"
-	// eventOfHost stands for events that only a host knows, whose names have no end.
+	// eventOfHost stands for events that only a host knows, the names of which are unbounded.
 	eventOfHost = "of-host"
 )
 
-// Outcomes counts them. The zero value has none; its methods may be called at once.
+// Outcomes counts them. The zero value has none; its methods may be called concurrently.
 type Outcomes struct {
 	mu     sync.Mutex // guards counts
 	counts map[[2]string]uint64
 }
 
-// Add counts what became of an event.
+// Add counts the result of an event.
 func (o *Outcomes) Add(event string, r EventResult, err error) {
 	event = string(mountspec.Trigger(event).Resolve())
 	if base, _, idle := mountspec.ParseTemplated(event); idle {
@@ -44,7 +44,7 @@ func (o *Outcomes) Add(event string, r EventResult, err error) {
 	o.counts[[2]string{event, r.outcome(err)}]++
 }
 
-// outcome is the worst of what became of it.
+// outcome is the worst of its results.
 func (r EventResult) outcome(err error) string {
 	switch {
 	case err != nil || len(r.Failed) > 0:
@@ -59,7 +59,7 @@ func (r EventResult) outcome(err error) string {
 	return "done"
 }
 
-// List has them by name.
+// List returns them sorted by name.
 func (o *Outcomes) List() (list []Outcome) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

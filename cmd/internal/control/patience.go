@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// A call that waits for a commit, a pull or a push takes as long as there is to
-// do. What has a limit is how long nothing comes further: the daemon gives up
-// then, and says so; and who calls gives up a little later, on a daemon that has
-// said nothing, because it hangs. Both look at the same beat.
+// A call that waits for a commit, a pull or a push may take as long as its work.
+// Only time without progress is limited: after that the daemon gives up and reports
+// it; the caller gives up a little later, on a daemon that has not reported because
+// it hangs. Both watch the same beat.
 
-// beatEvery is how often the beat is looked at.
+// beatEvery is the interval at which the beat is read.
 const beatEvery = 250 * time.Millisecond
 
 // patient is a context that ends, as one with a deadline does, when beat has not
-// changed for so long. beat may take its time, and ok is false when it cannot say.
+// changed for so long. beat may take its time; ok is false if the beat is unknown.
 func patient(ctx context.Context, limit time.Duration, beat func(ctx context.Context) (n uint64, ok bool)) (context.Context, context.CancelFunc) {
 	inner, cancel := context.WithCancelCause(ctx)
 	p := &patience{Context: inner, done: make(chan struct{})}
@@ -44,8 +44,8 @@ func patient(ctx context.Context, limit time.Duration, beat func(ctx context.Con
 	return p, func() { over.Stop(); cancel(nil) }
 }
 
-// patience is what patient makes. Its channel is its own, so that the contexts that
-// are made of it end with its error too, and not with that of the one below.
+// patience is the context of patient. It has a channel of its own, so that contexts
+// derived from it end with its error too, and not with that of its parent.
 type patience struct {
 	context.Context
 	done chan struct{}
@@ -67,21 +67,20 @@ func (p *patience) Err() error {
 	return p.Context.Err()
 }
 
-// patient is for a call that may wait so many seconds for something to move.
+// patient is for a call that may wait so many seconds without progress.
 func (s *Server) patient(ctx context.Context, seconds float64) (context.Context, context.CancelFunc) {
 	return patient(ctx, waitLimit(seconds), func(context.Context) (uint64, bool) { return s.b.Work().Beat, true })
 }
 
-// Work asks what is under way.
+// Work asks for the work under way.
 func (c *Client) Work(ctx context.Context) (out Work, err error) {
 	ctx, cancel := context.WithTimeout(ctx, AnswerLimit)
 	defer cancel()
 	return out, c.call(ctx, http.MethodGet, "/v1/work", nil, &out)
 }
 
-// Patient is a context for a call of an event, or of a pull, commit or push, which the
-// daemon was told to give up when it has not come further for so long. It ends when the
-// daemon has not said that either.
+// Patient is a context for a call of an event, a pull, commit or push that the daemon gives up
+// after the limit without progress. It ends if the daemon does not report that either.
 func (c *Client) Patient(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	return patient(ctx, limit+AnswerLimit, func(ctx context.Context) (uint64, bool) {
 		work, err := c.Work(ctx)
@@ -89,8 +88,8 @@ func (c *Client) Patient(ctx context.Context, limit time.Duration) (context.Cont
 	})
 }
 
-// Answering is a context for a call to which the daemon may take as long as it likes,
-// that ends when the daemon has said nothing at all for AnswerLimit: it hangs.
+// Answering is a context for a call of any length. It ends when the daemon has
+// answered no request for AnswerLimit: then it hangs.
 func (c *Client) Answering(ctx context.Context) (context.Context, context.CancelFunc) {
 	answers := uint64(0)
 	return patient(ctx, AnswerLimit, func(ctx context.Context) (uint64, bool) {

@@ -19,29 +19,28 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 )
 
-// Backend is the mount that the API speaks for. Its methods may be called from
-// many goroutines.
+// Backend is the mount behind the API. Its methods may be called from many goroutines.
 type Backend interface {
 	Status() Status
-	// Work is what is under way. It waits for nothing, not even a lock.
+	// Work is the work under way. It waits for nothing, not even a lock.
 	Work() Work
-	// Event emits an event and waits, within ctx, for what it starts.
+	// Event emits an event and waits, within ctx, for the work that it starts.
 	Event(ctx context.Context, r EventRequest) (EventResult, error)
 	Subscribe(name string, handler func(lifecycle.Event)) (stop func())
 	// Unmount takes the mount away. The daemon ends by itself afterwards.
 	Unmount(r UnmountRequest) (UnmountResult, error)
 	Debug() Debug
-	// Hold keeps a mount that ends with the last of its users, of which the
-	// process is one until release.
+	// Hold keeps a mount that ends with the last of its users; the process is a user until
+	// release.
 	Hold(pid int) (release func(), err error)
 }
 
 // Options of a Server; the zero value works.
 type Options struct {
 	Log     *slog.Logger    // nil: silent
-	Metrics http.Handler    // at /metrics; nil: not there
+	Metrics http.Handler    // at /metrics; nil: none
 	Copies  Copies          // nil: the mount has none, ever
-	Allow   func(Peer) bool // who is heard; nil: root and the user of this process
+	Allow   func(Peer) bool // the admitted peers; nil: root and the user of this process
 }
 
 // Server answers on a Unix socket until Close.
@@ -105,8 +104,8 @@ func (s *Server) routes(o Options) http.Handler {
 	return mux
 }
 
-// contained answers a call in which something of ours failed as no caller can have
-// meant it, and says in the log where. net/http would only hang up.
+// contained answers a call that panicked, which is a fault of wsmount, and logs the
+// stack. net/http would only hang up.
 func (s *Server) contained(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -135,7 +134,7 @@ func (s *Server) Close(ctx context.Context) error {
 	return errors.Join(err, os.Remove(s.path))
 }
 
-// logged notes a call that changes something, with its caller.
+// logged logs a call that changes something, with its caller.
 func (s *Server) logged(r *http.Request, args ...any) {
 	p, _ := r.Context().Value(peerKey{}).(Peer)
 	s.log.Info("control call", append([]any{"call", r.URL.Path, "uid", p.UID, "pid", p.PID}, args...)...)
@@ -242,7 +241,7 @@ func (s *Server) hold(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// heldLine is what a caller that holds a mount is told.
+// heldLine is the answer to a caller that holds a mount.
 const heldLine = "held"
 
 func read(w http.ResponseWriter, r *http.Request, v any) bool {
@@ -269,7 +268,7 @@ var httpStatus = map[exit.Code]int{
 	exit.Unreachable:  http.StatusBadGateway,
 }
 
-// HTTPStatus is the status of an answer that refuses with a code.
+// HTTPStatus is the status of a refusal with an exit code.
 func HTTPStatus(c exit.Code) int {
 	if status, ok := httpStatus[c]; ok {
 		return status

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// longestPath is what fits sockaddr_un (unix(7)) with its final zero byte.
+// longestPath is the length that fits sockaddr_un (unix(7)) with its final zero byte.
 const longestPath = 107
 
 // withShortPath calls do with a name of the socket that fits sockaddr_un,
@@ -31,9 +31,8 @@ func withShortPath(path string, do func(string) error) error {
 	return do(filepath.Join("/proc/self/fd", strconv.Itoa(int(dir.Fd())), filepath.Base(path)))
 }
 
-// listen makes the socket with mode 0600 and replaces one that a dead daemon
-// left. The directory is locked, so it cannot be a living
-// one's.
+// listen makes the socket with mode 0600 and replaces one that a dead daemon left.
+// The directory is locked, so the socket cannot be that of a living daemon.
 func listen(path string) (*net.UnixListener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("control: %w", err)
@@ -62,8 +61,8 @@ func dial(ctx context.Context, path string) (conn net.Conn, err error) {
 	return conn, err
 }
 
-// Peer is who is at the other end of a connection, as the kernel says
-// (SO_PEERCRED, unix(7)).
+// Peer is the process at the other end of a connection, according to the kernel (SO_PEERCRED,
+// unix(7)).
 type Peer struct {
 	PID      int32
 	UID, GID uint32
@@ -85,8 +84,7 @@ func peerOf(c *net.UnixConn) (Peer, error) {
 	return Peer{cred.Pid, cred.Uid, cred.Gid}, nil
 }
 
-// guard is a listener that hangs up on everyone but root and the daemon's own
-// user, and says so in the log.
+// guard is a listener that hangs up on each peer that allow refuses, and logs it.
 type guard struct {
 	*net.UnixListener
 	log   *slog.Logger
@@ -111,7 +109,7 @@ func (g *guard) Accept() (net.Conn, error) {
 // sameUser admits root and the user of this process.
 func sameUser(p Peer) bool { return p.UID == 0 || p.UID == uint32(os.Geteuid()) }
 
-// knownConn is a connection whose peer has been asked for.
+// knownConn is a connection with its peer.
 type knownConn struct {
 	*net.UnixConn
 	peer Peer

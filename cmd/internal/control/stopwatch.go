@@ -11,41 +11,41 @@ import (
 	"github.com/wsmount/wsmount/fs/proc"
 )
 
-// AnswerLimit is how long a daemon that runs may take to answer what it waits for nothing
-// for. On a busy machine that is not a matter of a second; one that takes longer hangs.
+// AnswerLimit is how long a running daemon may take to answer a request for which it waits for
+// nothing. On a busy machine that may be seconds; a daemon that takes longer than the limit hangs.
 var AnswerLimit = limitOf(answerLimit)
 
-// answerLimit is another in a program that is tested: integration/testrun links it so,
-// since a machine that runs many tests side by side may let a daemon wait for longer.
+// answerLimit is another in a program under test: integration/testrun links it so,
+// since a machine that runs many tests side by side may delay a daemon for longer.
 var answerLimit = "30s"
 
 func limitOf(text string) time.Duration {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		panic("control: " + err.Error()) // it was built with that
+		panic("control: " + err.Error()) // a fault of the build
 	}
 	return d
 }
 
-// lookEvery is how often it is looked whether the process that is asked is stopped.
+// lookEvery is the interval at which the state of the asked process is read.
 const lookEvery = 50 * time.Millisecond
 
-// A stopWatch hangs up on a process that is stopped (SIGSTOP, signal(7)), and so does not
-// answer before somebody lets it go on, who may never come.
+// A stopWatch hangs up on a process that is stopped (SIGSTOP, signal(7)): it does not
+// answer until it is continued, which may never happen.
 type stopWatch struct {
 	done    chan struct{} // closed by end
-	decided sync.Once     // by what comes first: end, or that the process is stopped
-	stopped int           // that process, or 0
+	decided sync.Once     // by the first of two: end, or a stopped process
+	stopped int           // the stopped process, or 0
 }
 
-// over is a context for a request that the watch looks after until end.
+// over is a context for a request that is watched until end.
 func (w *stopWatch) over(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
 		conn, ok := i.Conn.(*net.UnixConn)
 		if !ok {
 			return
 		}
-		if peer, err := peerOf(conn); err == nil && peer.PID > 0 { // else it is not to be seen from here
+		if peer, err := peerOf(conn); err == nil && peer.PID > 0 { // else its PID is not visible
 			go w.look(conn, int(peer.PID))
 		}
 	}})
@@ -67,7 +67,7 @@ func (w *stopWatch) look(conn net.Conn, pid int) {
 	}
 }
 
-// end ends the watch, once, and returns the process if it was hung up on.
+// end ends the watch, once, and returns the process if the watch hung up on it.
 func (w *stopWatch) end() (pid int) {
 	close(w.done)
 	w.decided.Do(func() {})

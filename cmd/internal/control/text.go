@@ -9,7 +9,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/bytesize"
 )
 
-// Text says where the bytes of a part lie, and what that is; "" of a place of this machine.
+// Text returns the place of a part's bytes, and its kind; "" for a local place.
 func (s *Store) Text() (what, text string) {
 	switch {
 	case s == nil:
@@ -22,7 +22,7 @@ func (s *Store) Text() (what, text string) {
 	return "bucket", s.Bucket + ", at " + cmp.Or(s.Endpoint, "its own service")
 }
 
-// Text says what is on its way here; "" if nothing is.
+// Text describes the downloads under way; "" if there are none.
 func (f Fetching) Text() string {
 	if f.Used == 0 {
 		return ""
@@ -34,7 +34,7 @@ func (f Fetching) Text() string {
 	return text
 }
 
-// Text says who reads and writes local files.
+// Text says whether the kernel itself reads and writes local files.
 func (p Passthrough) Text() string {
 	if p.On {
 		return "reads and writes local files itself (passthrough)"
@@ -57,7 +57,7 @@ func (w Watch) Text() string {
 	return text
 }
 
-// RequestsText says what was asked of the store's service, the most frequent first.
+// RequestsText lists the requests to the store's service, the most frequent first.
 func (c *Copy) RequestsText() string {
 	var sent, received int64
 	var verbs []string
@@ -76,14 +76,14 @@ func (c *Copy) RequestsText() string {
 	return fmt.Sprintf("%s; %s sent, %s received", strings.Join(verbs, ", "), bytesize.Text(sent), bytesize.Text(received))
 }
 
-// A Reason is why a part is not as a user would have it.
+// A Reason is why a part is restricted or fails.
 type Reason struct {
 	At     string `json:"at" jsonschema:"the path of the part in the mount"`
 	What   string `json:"what"`
 	Reason string `json:"reason"`
 }
 
-// Reasons are what keeps a part from being read, written or sent now.
+// Reasons are the reasons why a part cannot be read, written or sent now.
 func (p Part) Reasons() (all []Reason) {
 	say := func(what, why string) {
 		if why != "" {

@@ -14,7 +14,7 @@
 //	GET  /v1/conflicts       ConflictsResult
 //	GET  /v1/conflict?path=&side=    the content of one side
 //	POST /v1/resolve?path=&keep=     the body is content -> ResolveResult
-//	POST /v1/replace?path=&old=      the body is content: what replaces it, on that condition
+//	POST /v1/replace?path=&old=      the body is the new content; old is the condition
 //	POST /v1/lock?path=&old=         held until the caller hangs up: the lock of a file in a local directory
 //	POST /v1/unmount         UnmountRequest -> UnmountResult
 //	GET  /v1/debug           Debug
@@ -23,9 +23,8 @@
 // JSON is that of package exactjson: a byte of a name that is not UTF-8 stands in it as U+0000
 // and two hexadecimal digits. In a query it is escaped as any other byte.
 //
-// It promises that only root and the user of the daemon are heard
-// (SO_PEERCRED), that every call that changes something is logged with its
-// caller, and that no answer holds a secret.
+// It promises that only root and the user of the daemon are answered (SO_PEERCRED), that every
+// call that changes something is logged with its caller, and that no answer holds a secret.
 //
 //	srv, err := control.Listen(dir.SocketPath(), backend, control.Options{Log: log})
 //	client := control.NewClient(record.SocketPath())
@@ -44,7 +43,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 )
 
-// Schemas of what the API answers.
+// Schemas of the API's answers.
 const (
 	StatusSchema  = "wsmount.status/v1"
 	EventSchema   = "wsmount.event/v1"
@@ -54,7 +53,7 @@ const (
 	WorkSchema    = "wsmount.work/v1"
 )
 
-// State is what a mount is doing.
+// State is the state of a mount.
 type State string
 
 const (
@@ -68,7 +67,7 @@ const (
 	Stopped       State = "stopped"
 )
 
-// Status is all that is known of a mount.
+// Status is everything known of a mount.
 type Status struct {
 	Schema     string    `json:"schema"`
 	Workspace  string    `json:"workspace"`
@@ -102,15 +101,15 @@ type Status struct {
 	Parts       []Part      `json:"parts"`
 	Notes       []string    `json:"notes,omitempty"`
 
-	// Places are the directories of the host of which programs in the mount are told nothing.
+	// Places are the directories of the host that programs in the mount must not learn.
 	Places []string `json:"places,omitempty"`
 
-	// NotSafe stands in the last status of a mount that ended before all was
-	// where policy wants it: what is missing.
+	// NotSafe is set in the last status of a mount that ended before all changes
+	// were where policy wants them: it names those that are not.
 	NotSafe string `json:"notSafe,omitempty"`
 
 	Fetching Fetching `json:"fetching"`
-	Hooks    []Hook   `json:"hooks,omitempty"` // that the host has told of what goes wrong
+	Hooks    []Hook   `json:"hooks,omitempty"` // those of the host
 
 	Operations     uint64 `json:"operations"`
 	Panics         uint64 `json:"panics"`
@@ -119,13 +118,13 @@ type Status struct {
 	ConflictsTotal int    `json:"conflicts"`
 }
 
-// Hook is a webhook or a program that is told of what goes wrong.
+// Hook is a webhook or a program that is told of problems.
 type Hook struct {
 	Name      string    `json:"name"`
 	Delivered uint64    `json:"delivered"`
 	Lost      uint64    `json:"lost"`              // given up, or too many at once
 	Waiting   int       `json:"waiting,omitempty"` // to be delivered
-	Error     string    `json:"error,omitempty"`   // of the last try, while it fails
+	Error     string    `json:"error,omitempty"`   // of the last attempt, while it fails
 	Since     time.Time `json:"failingSince,omitzero"`
 }
 
@@ -144,15 +143,15 @@ func (h Hook) Text() string {
 	return text
 }
 
-// Fetching is what is on its way here from the stores of all parts, in bytes.
+// Fetching is the downloads under way from the stores of all parts, in bytes.
 type Fetching struct {
 	Limit   int64 `json:"limit"`
 	Used    int64 `json:"used"`
-	Ahead   int64 `json:"ahead"`   // of these: nobody has asked for them yet
+	Ahead   int64 `json:"ahead"`   // of these, the prefetched ones
 	Waiting int   `json:"waiting"` // fetches that wait until there is room
 }
 
-// NotSafe is the error of a mount that ended before all was safe. what is from
+// NotSafe is the error of a mount that ended before all was safe. The text is from
 // Status.NotSafe, workspace is the address of the mount.
 func NotSafe(what, workspace string) error {
 	return exit.New(exit.Unsafe, "unmounted, but not everything is in the store: %s", what).
@@ -165,8 +164,8 @@ type Passthrough struct {
 	Reason string `json:"reason,omitempty"` // why not
 }
 
-// Code says what a code project (CODE.md) is and what a runner would invoke; wsmount runs
-// nothing of it.
+// Code describes a code project (CODE.md) and the command that a runner would invoke;
+// wsmount runs nothing of it.
 type Code struct {
 	ID          string `json:"id,omitempty"`
 	Name        string `json:"name,omitempty"`
@@ -195,26 +194,24 @@ func (c *Code) String() string {
 	return text
 }
 
-// A Person is named by commits.
+// A Person is an author of commits.
 type Person struct {
 	Name  string `json:"name,omitempty"`
 	Email string `json:"email"`
 }
 
-// Work is what a mount does for somebody who waits for it.
+// Work is the work of a mount that callers wait for.
 type Work struct {
 	Schema string `json:"schema"`
-	// Beat changes whenever a commit, a pull or a push has come further: a mount
-	// that works is told from one that hangs by it.
+	// Beat changes whenever a commit, a pull or a push makes progress: it tells a
+	// working mount from one that hangs.
 	Beat uint64 `json:"beat"`
-	// What a commit does that is under way, in a part, and with how many names;
-	// "": there is none of which that could be said.
+	// The step of the commit under way in a part, and its number of names; "": no such commit.
 	What  string `json:"what,omitempty"`
 	Part  string `json:"part,omitempty"`
 	Done  int    `json:"done,omitempty"`
 	Total int    `json:"total,omitempty"`
-	// Fetch are the bytes that somebody waits for to be on the local disk, of which
-	// Fetched are.
+	// Fetch are the bytes that a caller waits for to be on the local disk; Fetched of them are.
 	Fetch   int64 `json:"fetchBytes,omitempty"`
 	Fetched int64 `json:"fetchedBytes,omitempty"`
 }
@@ -222,14 +219,14 @@ type Work struct {
 // UnmountRequest ends a mount.
 type UnmountRequest struct {
 	Lazy  bool `json:"lazy,omitempty"`  // detach now, end with the last open file
-	Force bool `json:"force,omitempty"` // fail what is under way
+	Force bool `json:"force,omitempty"` // fail the requests under way
 
-	// Timeout is how long programs that are ending may take to let go of it; 0 is
+	// Timeout is how long programs that are ending may take to release it; 0 is
 	// mountpoint.EndingLimit.
 	Timeout float64 `json:"timeoutSeconds,omitempty"`
 }
 
-// UnmountResult says what became of it.
+// UnmountResult is the result.
 type UnmountResult struct {
 	Schema     string              `json:"schema"`
 	Mountpoint string              `json:"mountpoint"`
@@ -237,7 +234,7 @@ type UnmountResult struct {
 	Busy       bool                `json:"busy,omitempty"`
 	Holders    []mountpoint.Holder `json:"holders,omitempty"`
 	Inside     []string            `json:"mountsInside,omitempty"`
-	OpenFiles  int                 `json:"openFiles,omitempty"` // when it is busy
+	OpenFiles  int                 `json:"openFiles,omitempty"` // if it is busy
 	HeldBy     []mountpoint.Holder `json:"heldBy,omitempty"`    // whose mount namespaces keep it alive
 	WaitedFor  []mountpoint.Holder `json:"waitedFor,omitempty"` // programs that used it and were ending
 
@@ -249,7 +246,7 @@ type UnmountResult struct {
 	Unpushed  int `json:"unpushed,omitempty"`
 }
 
-// Debug is what a debug bundle wants from the daemon itself.
+// Debug is the part of a debug bundle that only the daemon has.
 type Debug struct {
 	Schema     string          `json:"schema"`
 	Stats      json.RawMessage `json:"stats"`
@@ -257,7 +254,7 @@ type Debug struct {
 	Goroutines string          `json:"goroutines"`
 }
 
-// errorBody is how the API refuses.
+// errorBody is the body of a refusal.
 type errorBody struct {
 	Schema string `json:"schema"`
 	Error  string `json:"error"`

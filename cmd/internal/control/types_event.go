@@ -6,8 +6,8 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 )
 
-// EventRequest emits a lifecycle event and waits for what it starts. Timeout is how
-// long nothing may come further.
+// EventRequest emits a lifecycle event and waits for the work that it starts.
+// Timeout is the longest time without progress.
 type EventRequest struct {
 	Name    string            `json:"name"`
 	At      string            `json:"at,omitempty"` // only the part at this path; empty: all
@@ -16,11 +16,11 @@ type EventRequest struct {
 	NoWait  bool              `json:"noWait,omitempty"`
 }
 
-// EventResult is what an event did, summed over the parts that it reached.
+// EventResult is the result of an event, summed over the parts that it reached.
 type EventResult struct {
 	Schema    string `json:"schema"`
 	Event     string `json:"event"`     // with aliases resolved
-	Parts     int    `json:"parts"`     // how many it reached
+	Parts     int    `json:"parts"`     // number that it reached
 	Pulled    int    `json:"pulled"`    // names that others changed
 	Committed int    `json:"committed"` // names that were sent
 	Pushed    int    `json:"pushed"`    // pushes
@@ -31,24 +31,23 @@ type EventResult struct {
 
 	ConflictPaths []string `json:"conflictPaths,omitempty"` // the first of them, after the workspace's name
 
-	Notes  []string `json:"notes,omitempty"`  // what went otherwise than expected, and is no failure
+	Notes  []string `json:"notes,omitempty"`  // unexpected results that are no failures
 	PutOff []string `json:"putOff,omitempty"` // pulls that wait, and why
-	Failed []string `json:"failed,omitempty"` // what could not be done
-	Hint   string   `json:"hint,omitempty"`   // what to do about the first of that, where that is known
+	Failed []string `json:"failed,omitempty"` // failures
+	Hint   string   `json:"hint,omitempty"`   // advice on the first failure, if known
 
-	// Failing is what fails in the background of the parts, whether this event asked
-	// for it or not.
+	// Failing is the failing background work of the parts, whether this event asked for it or not.
 	Failing []string `json:"failing,omitempty"`
 
-	Exit int `json:"exit"` // the exit code that this means
+	Exit int `json:"exit"` // the exit code for this result
 
-	conflicts map[string]bool // those that are counted; in what was received, none
+	conflicts map[string]bool // the counted ones; nil in a received result
 }
 
 // maxConflictPaths bounds the conflicts that are named.
 const maxConflictPaths = 100
 
-// Conflict counts a conflict, the first time that it is told of.
+// Conflict counts a conflict, once for each path.
 func (r *EventResult) Conflict(path string) (first bool) {
 	if r.conflicts[path] {
 		return false
@@ -63,7 +62,7 @@ func (r *EventResult) Conflict(path string) (first bool) {
 	return true
 }
 
-// Add adds what another part did.
+// Add adds the result of another part.
 func (r *EventResult) Add(o EventResult) {
 	r.Pulled += o.Pulled
 	r.Committed += o.Committed
@@ -89,8 +88,7 @@ func (r *EventResult) Add(o EventResult) {
 	}
 }
 
-// Fail notes what could not be done. The first failure chooses the exit code,
-// unless there is a conflict.
+// Fail notes a failure. The first failure chooses the exit code, unless there is a conflict.
 func (r *EventResult) Fail(what string, code int, hint string) {
 	if len(r.Failed) == 0 && r.Exit != int(exit.Conflict) {
 		r.Exit, r.Hint = code, hint

@@ -8,7 +8,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/location"
 )
 
-// Identity says whom the commits of a part name.
+// Identity lists the authors of a part's commits.
 func (p Part) Identity() string {
 	var out []string
 	for _, a := range p.Authors {
@@ -24,20 +24,19 @@ type Part struct {
 	Provider   string `json:"provider"`
 	Mode       string `json:"mode"`            // sync mode: canonical, pull-push, watch
 	Path       string `json:"path,omitempty"`  // of a local store
-	Store      *Store `json:"store,omitempty"` // of one at a service
+	Store      *Store `json:"store,omitempty"` // of a store at a service
 	Unverified bool   `json:"unverified"`
-	Code       *Code  `json:"code,omitempty"` // of a workspace that is a code project
+	Code       *Code  `json:"code,omitempty"` // set for a code project
 
-	// Authors are whom commits name, unless an event says who acts: the author, then those
-	// who are named with him.
+	// Authors are the author of commits, unless an event names another, and then the co-authors.
 	Authors []Person `json:"authors,omitempty"`
 
-	Unavailable string   `json:"unavailable,omitempty"` // why an optional part is not there
+	Unavailable string   `json:"unavailable,omitempty"` // why an optional part is missing
 	ReadOnly    string   `json:"readOnly,omitempty"`    // why, or empty
 	Closed      string   `json:"closed,omitempty"`      // why nothing in it may be opened now, or empty
 	Refused     uint64   `json:"refused"`               // changes refused because of it
 	Governing   []string `json:"governing,omitempty"`   // files that cannot be changed from inside
-	Exclude     []string `json:"exclude,omitempty"`     // patterns of what stays out of the store
+	Exclude     []string `json:"exclude,omitempty"`     // patterns of names kept out of the store
 	Durability  string   `json:"durability"`
 	IOMode      string   `json:"ioMode"` // of the open files: passthrough, cached, direct, mixed or none
 	OpenFiles   int      `json:"openFiles"`
@@ -52,36 +51,36 @@ type Part struct {
 	OtherMounts []string `json:"otherMounts,omitempty"`
 	NotEntered  int64    `json:"notEntered,omitempty"` // lookups refused because of it
 
-	Nested []Nested `json:"nested,omitempty"` // what is mounted right inside it
+	Nested []Nested `json:"nested,omitempty"` // workspaces mounted right inside it
 
 	Watch     Watch   `json:"watch"`
 	Unsaved   Unsaved `json:"unsaved"`
 	Copy      *Copy   `json:"workingCopy,omitempty"` // of a remote store
 	HeldBack  int     `json:"heldBack"`
 	Conflicts int     `json:"conflicts"`
-	// ConflictCopies are files that what replicates the store has left; they hold
-	// nothing up, and `wsmount conflicts` lists them.
+	// ConflictCopies counts the files that replication of the store has left; they
+	// block nothing; see `wsmount conflicts`.
 	ConflictCopies int `json:"conflictCopies,omitempty"`
 
 	Reachable   bool              `json:"reachable"`             // the store answered when it was last asked
 	StoreErrors map[string]uint64 `json:"storeErrors,omitempty"` // requests to it that failed, by kind
-	Events      []Outcome         `json:"events,omitempty"`      // what was followed, by result
+	Events      []Outcome         `json:"events,omitempty"`      // followed events, by result
 
 	Inodes int       `json:"inodes"` // that the kernel knows
 	Errors uint64    `json:"errors"` // since the start
 	Recent []Failure `json:"recentErrors,omitempty"`
 }
 
-// Store is where the bytes of a part lie at a service.
+// Store is the place of a part's bytes at a service.
 type Store struct {
 	Endpoint   string `json:"endpoint"`
 	Bucket     string `json:"bucket,omitempty"` // or container
 	Prefix     string `json:"prefix,omitempty"`
 	Repository string `json:"repository,omitempty"`
-	Branch     string `json:"branch,omitempty"` // that is tracked; "": the remote's own
+	Branch     string `json:"branch,omitempty"` // the tracked one; "": the remote's default
 }
 
-// StoreOf is nil for a place of this machine, and for one that only its provider knows.
+// StoreOf is nil for a local place, and for one that only its provider knows.
 func StoreOf(l location.Location) *Store {
 	switch l.Service {
 	case location.Dir, location.Raw:
@@ -96,7 +95,7 @@ func StoreOf(l location.Location) *Store {
 type Nested struct {
 	At        string `json:"at"` // below the part, without a leading slash
 	Workspace string `json:"workspace"`
-	State     string `json:"state,omitempty"` // why not all can be done there: "unavailable", "closed" or "read-only"
+	State     string `json:"state,omitempty"` // restriction: "unavailable", "closed" or "read-only"
 }
 
 // Watch is how changes by others are noticed.
@@ -106,23 +105,22 @@ type Watch struct {
 	Directories int    `json:"directories"`
 }
 
-// Unsaved is what the store does not have yet.
+// Unsaved are the changes that the store does not have yet.
 type Unsaved struct {
 	Files  int       `json:"files"`
 	Names  int       `json:"names"` // all names that differ: content, renames, removals, modes, ...
 	Bytes  int64     `json:"bytes"`
 	Oldest time.Time `json:"oldest,omitzero"`
 
-	// Unknown says of a mount whose daemon is gone why nobody can say what is
-	// unsaved now; the rest is what it said last.
+	// Unknown is why the unsaved changes of a mount without daemon are not known;
+	// the other fields are from its last status.
 	Unknown string `json:"unknown,omitempty"`
 }
 
-// HaltedCommit is how the text of a halt in [Copy] begins that keeps back what was
-// changed here.
+// HaltedCommit is the prefix, in [Copy], of the text of a halt that holds local changes back.
 const HaltedCommit = VerbCommit + ": "
 
-// Copy is how the working copy of a remote store is.
+// Copy is the state of the working copy of a remote store.
 type Copy struct {
 	StateDir  string `json:"stateDir"`
 	Policy    string `json:"policy"`    // when it pulls, commits and pushes
@@ -133,45 +131,45 @@ type Copy struct {
 	LastError string `json:"lastError,omitempty"`
 	PutOff    string `json:"pullPutOff,omitempty"` // why a pull waits
 
-	// LastPull and LastPush are when the store last gave what it has, and took a change,
-	// since the mount began.
+	// LastPull and LastPush are when the store last answered a pull, and took a change, since the
+	// mount.
 	LastPull time.Time `json:"lastPull,omitzero"`
 	LastPush time.Time `json:"lastPush,omitzero"`
 
 	CredentialFailures uint64    `json:"credentialFailures,omitempty"` // not obtained, or refused
 	CredentialsExpire  time.Time `json:"credentialsExpire,omitzero"`
 
-	Content cache.ContentUsage `json:"content"` // what it takes of the local disk
+	Content cache.ContentUsage `json:"content"` // its use of the local disk
 
-	// UnpushedCommits the remote does not have, the oldest since UnpushedSince.
+	// UnpushedCommits counts the commits that the remote lacks, the oldest made at UnpushedSince.
 	UnpushedCommits int       `json:"unpushedCommits,omitempty"`
 	UnpushedSince   time.Time `json:"unpushedSince,omitzero"`
 
-	Clone *Clone `json:"clone,omitempty"` // of a store that is cloned
+	Clone *Clone `json:"clone,omitempty"` // set for a store that is cloned
 
-	Branch     string   `json:"branch,omitempty"`   // that commits go to, of a store that has some
-	Branches   []Branch `json:"branches,omitempty"` // that wait to be merged, at most 20
+	Branch     string   `json:"branch,omitempty"`   // the target of commits; needs branches
+	Branches   []Branch `json:"branches,omitempty"` // unmerged ones, at most 20
 	PushFails  *Fails   `json:"pushFails,omitempty"`
 	PullsFails *Fails   `json:"pullRequestFails,omitempty"`
 
-	// Failing is the work in the background that fails, and the requests that the store
-	// refuses, until they have succeeded again.
+	// Failing is the failing background work, and the requests that the store refuses,
+	// until they succeed again.
 	Failing []Failing `json:"failing,omitempty"`
 
-	// Unreachable is how long the store has not answered, in seconds; Stale
-	// says that what is shown could not be checked there in time.
+	// Unreachable is how long the store has not answered, in seconds; Stale says
+	// that the shown state could not be checked there in time.
 	Unreachable float64 `json:"unreachableSeconds,omitempty"`
 	Stale       bool    `json:"stale"`
 
-	// Away is why a store cannot be reached, as the last request said; "": it answered.
+	// Away is why the store could not be reached at the last request; "": it answered.
 	Away string `json:"away,omitempty"`
 
-	// Patience is for how long, in seconds, a store that does not answer is tried, at the
-	// unmount too.
+	// Patience is how long, in seconds, requests to a store that does not answer are
+	// retried, also at the unmount.
 	Patience float64 `json:"patienceSeconds,omitempty"`
 
-	Halted   []string `json:"halted,omitempty"`   // what waits for --confirm
-	Excluded int      `json:"excluded,omitempty"` // entries of the store that are hidden here
+	Halted   []string `json:"halted,omitempty"`   // halts that wait for --confirm
+	Excluded int      `json:"excluded,omitempty"` // entries of the store that are hidden locally
 
 	InFlight []Transfer `json:"inFlight,omitempty"` // at most 20
 	Held     []Held     `json:"held,omitempty"`     // at most 20
@@ -179,16 +177,16 @@ type Copy struct {
 	HistoryVersions int   `json:"historyVersions"` // -1: not counted yet
 	HistoryBytes    int64 `json:"historyBytes"`
 
-	// Requests are what the mount has asked of the store's service, by the
-	// service's own name of the request; they cost money.
+	// Requests are the requests to the store's service, by the service's own name
+	// of the request; they cost money.
 	Requests map[string]Requests `json:"requests,omitempty"`
 }
 
-// Clone is how much of what a store has is here.
+// Clone is how much of a store's content is local.
 type Clone struct {
 	Kind     string    `json:"kind"`               // full or blobless
-	Missing  int       `json:"missing"`            // contents of the head that are not here yet; -1: not counted yet
-	Fetching int       `json:"fetching,omitempty"` // contents that are on their way
+	Missing  int       `json:"missing"`            // missing contents of the head; -1: not counted yet
+	Fetching int       `json:"fetching,omitempty"` // contents being fetched
 	Paused   string    `json:"paused,omitempty"`   // why contents come only when they are needed
 	Error    string    `json:"error,omitempty"`    // of the last request for contents, while they fail
 	Failing  time.Time `json:"failingSince,omitzero"`
@@ -202,22 +200,22 @@ type Branch struct {
 	Commits  int       `json:"commits"` // that the tracked branch lacks
 	Pushed   bool      `json:"pushed"`
 	PRURL    string    `json:"prUrl,omitempty"`
-	PRWanted time.Time `json:"prWantedSince,omitzero"` // while there should be a pull request and is none
+	PRWanted time.Time `json:"prWantedSince,omitzero"` // set while its pull request is missing
 
-	// Refused is why the remote did not take it, in one word; Says are its own.
+	// Refused is why the remote did not take it, in one word; RefusedSays is the remote's text.
 	Refused      string    `json:"refused,omitempty"`
 	RefusedSays  string    `json:"refusedSays,omitempty"`
 	RefusedSince time.Time `json:"refusedSince,omitzero"`
 }
 
-// Fails is what goes wrong in the background, and is tried again.
+// Fails is a failure in the background that is tried again.
 type Fails struct {
 	Since time.Time `json:"since"`
 	Next  time.Time `json:"next"`
-	Error string    `json:"error"` // "": it was broken off, or is under way
+	Error string    `json:"error"` // "": it was canceled, or is under way
 }
 
-// Failing is work of which no program is told, or not why, and which fails.
+// Failing is failing work of which no program learns, or not the reason.
 type Failing struct {
 	Activity string    `json:"activity"` // pull, push, commit, upload, list, read, ...
 	Since    time.Time `json:"since"`
@@ -242,7 +240,7 @@ type Transfer struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// Held is a change that the store does not have, and why.
+// Held is a change that is held back, and why.
 type Held struct {
 	Path     string `json:"path"`
 	Reason   string `json:"reason"`
