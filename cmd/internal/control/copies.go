@@ -60,8 +60,7 @@ type replaced struct {
 type CacheRequest struct {
 	Clear bool `json:"clear,omitempty"` // first evict content that the stores have
 
-	// Pin keeps the content at Path on the local disk, and returns once it is there; Unpin undoes
-	// it.
+	// Pin keeps the content at Path local, and returns once it is there; Unpin undoes it.
 	Pin   bool   `json:"pin,omitempty"`
 	Unpin bool   `json:"unpin,omitempty"`
 	Path  string `json:"path,omitempty"`
