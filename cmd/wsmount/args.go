@@ -9,13 +9,12 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
 )
 
-// An invocation is a command line taken apart: which command, its flags, its
-// arguments.
+// An invocation is a parsed command line: its command, flags and arguments.
 //
-// The library stops looking for flags at the first argument, so that
-// `wsmount @a/b /mnt --read-only` would mount read-write and say nothing. Here
-// a flag may stand anywhere before "--", and what begins with a dash is a flag
-// or an error, never an argument.
+// The library stops looking for flags at the first argument, so that `wsmount @a/b
+// /mnt --read-only` would mount read-write and say nothing. With invocation a flag
+// may stand anywhere before "--", and a word that begins with a dash is a flag or
+// an error, never an argument.
 type invocation struct {
 	command []*cli.Command // from the outermost; empty for the program itself
 	flags   []string       // each in one piece: --name or --name=value
@@ -24,8 +23,8 @@ type invocation struct {
 	version bool
 }
 
-// flagKinds says of every flag name of any command whether it takes a value.
-// One name means the same kind everywhere, so a flag may come before its command.
+// flagKinds says for every flag name of any command whether it takes a value. One
+// name means the same kind everywhere, so a flag may come before its command.
 func flagKinds(commands []*cli.Command) map[string]bool {
 	kinds := map[string]bool{}
 	for _, c := range commands {
@@ -42,7 +41,7 @@ func flagKinds(commands []*cli.Command) map[string]bool {
 	return kinds
 }
 
-// parseArgs takes the words after the program's name apart. kinds are those of all flags.
+// parseArgs parses the words after the program's name. kinds is flagKinds of all commands.
 func parseArgs(commands []*cli.Command, kinds map[string]bool, words []string) (invocation, error) {
 	var in invocation
 	var unknown []string
@@ -143,7 +142,7 @@ func (in *invocation) path() string {
 	return strings.Join(words, " ")
 }
 
-// checkFlags refuses a flag that another command has and this one has not.
+// checkFlags refuses a flag of another command that this one does not have.
 func (in *invocation) checkFlags() error {
 	if in.leaf() == nil {
 		return nil
@@ -175,7 +174,7 @@ func (in *invocation) unknownFlag(word string) error {
 	return err.Hint("see `%s --help`", in.path())
 }
 
-// dashed writes a flag's name as one types it.
+// dashed is a flag's name as it is typed.
 func dashed(name string) string {
 	if len(name) == 1 {
 		return "-" + name

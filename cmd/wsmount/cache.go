@@ -65,7 +65,7 @@ func showCache(c *cli.Context, clear bool) error {
 	return errors.Join(err, keptCopies(out.Copies, clear))
 }
 
-// contentOf is what is in the working copies of a mount, or those that findCopies knows.
+// contentOf returns the content usage of a mount's working copies, or of those from findCopies.
 func contentOf(c *cli.Context, root, what string, clear bool) (out control.CacheResult, err error) {
 	if what != "" && !strings.HasPrefix(what, "@") {
 		if r, err := findMount(c, what); err == nil {
@@ -103,8 +103,8 @@ func pin(c *cli.Context, ends bool) error {
 	})
 }
 
-// keptCopies is an error when there are working copies of which nothing is known, or nothing was
-// given up although that was wanted, which has been told.
+// keptCopies returns an error, printed already, if working copies could not be read, or if clear
+// gave up nothing because unpushed commits cannot be read.
 func keptCopies(list []control.CacheCopy, clear bool) error {
 	switch {
 	case clear && slices.ContainsFunc(list, func(c control.CacheCopy) bool { return c.Lost != "" }):

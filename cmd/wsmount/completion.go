@@ -54,7 +54,7 @@ func completionCommand() *cli.Command {
 	}
 }
 
-// completed is what is completed of the commands.
+// completed lists the commands for completion.
 func completed() (list []completion.Command) {
 	eachCommand("", commands(), func(name string, c *cli.Command) {
 		out := completion.Command{Name: name, Summary: c.Usage, Args: c.ArgsUsage}
@@ -71,7 +71,7 @@ func completed() (list []completion.Command) {
 	return list
 }
 
-// sources are what this host knows. What cannot be asked offers nothing.
+// sources are the words that this host knows. A source that fails offers none.
 func sources(c *cli.Context) completion.Sources {
 	states := []string{"turn:", "conversation:", "commit:"}
 	for _, name := range lifecycle.Names() {

@@ -133,7 +133,7 @@ func resolveConflict(c *cli.Context) error {
 	return printJSON(c.App.Writer, res)
 }
 
-// wantedSide is the one flag that says what to keep.
+// wantedSide returns the one flag that names the side to keep.
 func wantedSide(c *cli.Context) (keep string, err error) {
 	var given []string
 	for _, name := range []string{control.KeepOurs, control.KeepTheirs, control.KeepBoth} {

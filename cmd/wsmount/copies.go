@@ -21,7 +21,7 @@ func stateRoot(c *cli.Context) (string, error) {
 	return state.Root(c.String("state-dir"), os.Getenv)
 }
 
-// allMounts lists what the state directory knows.
+// allMounts lists the mounts recorded in the state directory.
 func allMounts(c *cli.Context) ([]*state.Record, error) {
 	root, err := stateRoot(c)
 	if err != nil {
@@ -39,7 +39,7 @@ func findMount(c *cli.Context, path string) (*state.Record, error) {
 	return mounts.Find(root, path)
 }
 
-// absolute makes a path absolute without following it.
+// absolute makes a path absolute without following symbolic links.
 func absolute(path string) (string, error) {
 	p, err := filepath.Abs(path)
 	if err != nil {
@@ -49,9 +49,9 @@ func absolute(path string) (string, error) {
 }
 
 // target finds the mount that the first argument lies in, and the path in it,
-// without leading slash, that the first argument and the second mean together.
-// So `log /mnt/ws docs/a`, `log /mnt/ws/docs a` and `log /mnt/ws/docs/a` are one,
-// and so is `log ws ws/docs/a`, as a shell completes it.
+// without leading slash, that the two arguments together name. So `log /mnt/ws
+// docs/a`, `log /mnt/ws/docs a` and `log /mnt/ws/docs/a` are one, and so is `log ws
+// ws/docs/a`, as a shell completes it.
 func target(c *cli.Context, args []string) (r *state.Record, rel string, err error) {
 	if r, err = findMount(c, args[0]); err != nil {
 		return nil, "", err
@@ -76,9 +76,9 @@ func target(c *cli.Context, args []string) (r *state.Record, rel string, err err
 	return r, rel, nil
 }
 
-// second is what a second argument means whose first is a place in the mount. A
-// relative path counts from that place, unless it leads into the mount from the
-// working directory outside, and what it begins with is not at the place.
+// second resolves a second argument if the first is a place in the mount. A
+// relative path counts from that place, unless it leads into the mount from a
+// working directory outside, and its first element does not exist at the place.
 func second(table mountpoint.Table, r *state.Record, place, arg string) (string, error) {
 	resolved, err := table.Resolve(arg)
 	if err != nil || filepath.IsAbs(arg) {
@@ -105,7 +105,7 @@ func wanted(c *cli.Context, args []string) (*state.Record, string, error) {
 	return r, rel, err
 }
 
-// syncFlags are those of pull, commit and push.
+// syncFlags are the flags of pull, commit and push.
 func syncFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "at", Usage: "reach only the part of the mount at this `PATH`"},
@@ -117,7 +117,7 @@ func confirmFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "confirm", Usage: "allow, once, what was stopped because too much would be deleted"}
 }
 
-// syncNow has the daemon pull, commit or push, and shows how far it is.
+// syncNow has the daemon pull, commit or push, and shows the progress.
 func syncNow(c *cli.Context, verb string) error {
 	args, err := wantArgs(c, 1, 1)
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 )
 
-// copyOptions reads the flags that only working copies of remote workspaces
-// have a use for.
+// copyOptions reads the flags that apply only to working copies of remote workspaces.
 func copyOptions(c *cli.Context) (o daemon.CopyOptions, err error) {
 	o.WriteBack, o.MapIDs = c.Bool("write-back"), c.Bool("map-ids")
 	if o.MapIDs && os.Geteuid() != 0 {
@@ -50,7 +49,7 @@ func parseOwner(c *cli.Context) (*cache.Owner, error) {
 			continue
 		}
 		n := c.Uint(name)
-		if n >= math.MaxUint32 { // the last stands for "no change" in chown(2)
+		if n >= math.MaxUint32 { // the highest means "no change" in chown(2)
 			return nil, exit.New(exit.Usage, "--%s %d is no number of a user or group", name, n).Hint("for example --%s 1000", name)
 		}
 		*field = uint32(n)
@@ -71,8 +70,7 @@ func parseUmask(s string) (uint32, error) {
 
 var copyName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 
-// checkCopyName refuses a name of a working copy that cannot be part of a
-// directory's.
+// checkCopyName refuses a name of a working copy that cannot be part of a directory name.
 func checkCopyName(name string) error {
 	if name == "" || copyName.MatchString(name) {
 		return nil

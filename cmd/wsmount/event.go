@@ -71,7 +71,7 @@ func eventAction(c *cli.Context) error {
 		Timeout: c.Duration("timeout").Seconds(), NoWait: c.Bool("no-wait")})
 }
 
-// parseVars reads KEY=VALUE pairs. A key twice is a mistake, not a choice.
+// parseVars reads KEY=VALUE pairs. A repeated key is an error.
 func parseVars(pairs []string) (map[string]string, error) {
 	vars := map[string]string{}
 	for _, p := range pairs {
@@ -102,7 +102,7 @@ func emit(c *cli.Context, r *state.Record, req control.EventRequest) error {
 	return reportEvent(c, res)
 }
 
-// reportEvent prints what an event or a verb did, and ends with its exit code.
+// reportEvent prints the result of an event or a verb, and returns its exit code.
 func reportEvent(c *cli.Context, res control.EventResult) error {
 	if c.Bool("json") {
 		if err := printJSON(c.App.Writer, res); err != nil {
@@ -114,7 +114,7 @@ func reportEvent(c *cli.Context, res control.EventResult) error {
 	printEach(c.App.ErrWriter, "note: conflict, modified locally and on the remote: ", res.ConflictPaths)
 	printEach(c.App.ErrWriter, "note: a pull is put off: ", res.PutOff)
 	printNotes(c, res.Notes)
-	if len(res.Failed) == 0 { // else that is why
+	if len(res.Failed) == 0 { // else the failures are the reason
 		printEach(c.App.ErrWriter, "note: in the background, ", res.Failing)
 	}
 	printEach(c.App.ErrWriter, "wsmount: ", res.Failed)
@@ -132,7 +132,7 @@ func follow(c *cli.Context, r *state.Record, name string) error {
 	if !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
-	if s, ok := lastStatus(r); ok && s.State == control.Stopped { // it ended, and could not wait for who reads slowly
+	if s, ok := lastStatus(r); ok && s.State == control.Stopped { // it ended, and did not wait for a slow reader
 		return nil
 	}
 	return exit.New(exit.Unreachable, "the daemon of %s (pid %d) has ended without unmounting: events may be missing", r.Mountpoint, r.PID).

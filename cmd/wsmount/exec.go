@@ -16,10 +16,10 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/sandbox"
 )
 
-// Limits of a command for which the sandbox block says nothing else (AIP-36).
+// defaultTimeout is the time limit of a command if the sandbox block sets none (AIP-36).
 const defaultTimeout = 30 * time.Second
 
-// codeTimedOut is the exit status of a command whose time was over, as that of
+// codeTimedOut is the exit status of a command that exceeded its time limit, as that of
 // timeout(1).
 const codeTimedOut exit.Code = 124
 
@@ -59,7 +59,7 @@ func execAction(c *cli.Context) error {
 	if c.String("conversation") != "" && c.String("turn") == "" {
 		return exit.New(exit.Usage, "--conversation is for --turn").Hint("give --turn ID too")
 	}
-	signals := make(chan os.Signal, 16) // from before there is anything to take away
+	signals := make(chan os.Signal, 16) // before anything is mounted that would be left behind
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH)
 	p, closePlan, err := planExec(c)
 	if err != nil {
@@ -67,20 +67,20 @@ func execAction(c *cli.Context) error {
 	}
 	defer closePlan()
 	p.spec.Signals = signals
-	if p.spec.Terminal { // what was typed for the command is not for the shell that follows
+	if p.spec.Terminal { // input typed for the command must not reach the shell
 		defer sandbox.FlushTyped(os.Stdin)
 	}
 	return p.run(c)
 }
 
-// run mounts, runs and cleans up. The command's status is what counts; after one
-// that went well, it is whether everything is safe.
+// run mounts, runs and cleans up. The command's exit status counts; if it
+// succeeded, an error says that not everything is safe.
 func (p *execPlan) run(c *cli.Context) error {
 	at, err := p.attachAll(c)
 	if err != nil {
 		return firstOf(c, err, at.finish(c))
 	}
-	slices.Sort(p.notes) // several mounts say the same
+	slices.Sort(p.notes) // several mounts give the same notes
 	printNotes(c, slices.Compact(p.notes))
 	if err := at.turn(c, "turn-start"); err != nil {
 		return firstOf(c, err, at.finish(c))
@@ -104,7 +104,7 @@ func (p *execPlan) run(c *cli.Context) error {
 	return silent(exit.Code(res.Code))
 }
 
-// firstOf returns the first of two errors, having told the second where both are.
+// firstOf returns the first of two errors, and prints the second if there are both.
 func firstOf(c *cli.Context, first, second error) error {
 	if first == nil {
 		return second
@@ -115,7 +115,7 @@ func firstOf(c *cli.Context, first, second error) error {
 	return first
 }
 
-// An execPlan is what is going to run and what it will see, checked.
+// An execPlan is a checked command and the mounts that it will see.
 type execPlan struct {
 	tree   *daemon.Tree
 	mounts []execMount
@@ -128,10 +128,10 @@ type execMount struct {
 	at       string
 	readOnly bool
 	tree     *daemon.Tree
-	part     string // what --sandbox-mount is given; empty: the workspace itself
+	part     string // value of --sandbox-mount; empty: the workspace itself
 }
 
-// limits are those of the block, where the command line says nothing else.
+// limits sets the limits of the block, unless the command line gives others.
 func (p *execPlan) limits(c *cli.Context, timeoutMS, cpuMS, memoryMB int64) error {
 	l := &p.spec.Limits
 	l.Time = timeLimit(sandbox.Attended(p.spec.Stdin, p.spec.Stdout), timeoutMS)
@@ -148,8 +148,8 @@ func (p *execPlan) limits(c *cli.Context, timeoutMS, cpuMS, memoryMB int64) erro
 	return nil
 }
 
-// timeLimit is that of a command for which the command line gives none: what the block
-// declares, 0 for not, else none for a person at a terminal.
+// timeLimit is the time limit if the command line gives none: the block's, if it
+// declares one (not 0), else none for a person at a terminal.
 func timeLimit(terminal bool, declaredMS int64) time.Duration {
 	switch {
 	case declaredMS > 0:
@@ -160,7 +160,7 @@ func timeLimit(terminal bool, declaredMS int64) time.Duration {
 	return defaultTimeout
 }
 
-// milliseconds is a number of a manifest as a time, of which there is an end.
+// milliseconds is a number of a manifest as a duration, capped against overflow.
 func milliseconds(n int64) time.Duration {
 	return time.Duration(min(n, int64(1<<62)/int64(time.Millisecond))) * time.Millisecond
 }

@@ -22,15 +22,15 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/waiting"
 )
 
-// A command's mounts are tied to it: their daemons end with the last command
-// that uses them, also when that was killed, and send what is unsent first.
-// Another command of the same workspace joins in, for a working copy has one
-// daemon; a mount that a person made is used and left alone.
+// A command's mounts are tied to it: their daemons end with the last command that
+// uses them, even if that was killed, and send unsent changes first. Another
+// command of the same workspace joins in, since a working copy has one daemon; a
+// mount that a person made is used and stays.
 
 const (
-	// tiedStopTimeout is how long a daemon that nobody waits for may send.
+	// tiedStopTimeout is how long a daemon may send although no command waits for it.
 	tiedStopTimeout = 10 * time.Minute
-	// turnLimit is how long what a turn starts may take.
+	// turnLimit limits the work that a turn event starts.
 	turnLimit = 10 * time.Minute
 )
 
@@ -45,7 +45,7 @@ type attachment struct {
 
 type attachments []*attachment
 
-// attachAll mounts what the plan shows, or joins those who have it mounted.
+// attachAll makes the mounts of the plan, or joins existing ones.
 func (p *execPlan) attachAll(c *cli.Context) (all attachments, err error) {
 	for i, m := range p.mounts {
 		stop := waiting.For("mounting " + m.tree.Name)
@@ -88,7 +88,7 @@ func (m execMount) attach(c *cli.Context) (*attachment, error) {
 // errTryAgain is part of an error about a mount that comes or goes.
 var errTryAgain = errors.New("")
 
-// recordOf is the record of the daemon of a working copy, which may be dead, or nil.
+// recordOf returns the record of the daemon of a working copy, which may be dead, or nil.
 func recordOf(root, place string) (*state.Record, error) {
 	records, err := state.List(root)
 	if err != nil {
@@ -101,8 +101,8 @@ func recordOf(root, place string) (*state.Record, error) {
 	return records[i], nil
 }
 
-// clearDead takes away the mount of a command whose daemon was killed. That of a
-// person, the next mount there takes away.
+// clearDead removes a command's mount if its daemon was killed. A person's mount is
+// removed by the next mount there.
 func clearDead(r *state.Record) error {
 	if !r.Tied {
 		return nil
@@ -144,7 +144,7 @@ func (m execMount) mountTied(c *cli.Context, place string) (*attachment, error) 
 	return a, err
 }
 
-// join uses a mount that is there.
+// join uses an existing mount.
 func join(ctx context.Context, r *state.Record) (*attachment, error) {
 	s, answers := mounts.Ask(ctx, r)
 	switch {
@@ -162,8 +162,7 @@ func join(ctx context.Context, r *state.Record) (*attachment, error) {
 	return use(r, release)
 }
 
-// use opens the root of a mount, in which nothing else may be mounted: a command
-// would see that too.
+// use opens the root of a mount. Nothing else may be mounted in it: a command would see that too.
 func use(r *state.Record, release func()) (*attachment, error) {
 	a := &attachment{record: r, release: release}
 	table, err := mountpoint.ReadTable()
@@ -185,8 +184,8 @@ func use(r *state.Record, release func()) (*attachment, error) {
 	return a, nil
 }
 
-// turn tells the workspace of the beginning or end of a turn. What that could not
-// do is an error.
+// turn sends the workspace the event of the beginning or end of a turn. Failures of that are an
+// error.
 func (all attachments) turn(c *cli.Context, name string) error {
 	i := slices.IndexFunc(all, func(a *attachment) bool { return a.workspace })
 	if c.String("turn") == "" || i < 0 {
@@ -224,8 +223,8 @@ func (all attachments) closeDirs() {
 	}
 }
 
-// finish lets go of the mounts, and waits until those that nobody else uses are
-// gone. The error is that of the first that did not send everything.
+// finish releases the mounts, and waits for the end of those that no other command
+// uses. The error joins those of the mounts that did not send everything.
 func (all attachments) finish(c *cli.Context) (err error) {
 	all.closeDirs()
 	for _, a := range all {
@@ -262,7 +261,7 @@ func (a *attachment) wait(c *cli.Context) error {
 		return err
 	}
 	var left control.UnmountResult
-	_ = whatStays(c.Context, r, dirs, &left) // it is the last word that counts here
+	_ = whatStays(c.Context, r, dirs, &left) // only lastWord counts as an error
 	text := staysText(left)
 	if s, _ := lastStatus(r); s.State != control.Stopped {
 		return errors.Join(exit.New(exit.Unsafe, "the daemon of %s (pid %d) was killed: what it had not sent is kept%s", r.Workspace, r.PID, note(text != "", text)).

@@ -17,14 +17,13 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host"
 )
 
-// Providers of AIP-36 that run commands on this host: both get more than they
-// ask for.
+// Providers of AIP-36 that run commands on this host: both are isolated more than they ask for.
 const localSandbox = "local"
 
 var localSandboxes = []string{localSandbox, "node-permission"}
 
-// planExec finds out what a command gets, and refuses what it cannot have, before
-// anything is mounted.
+// planExec resolves the environment of a command, and refuses requests that cannot
+// be met, before anything is mounted.
 func planExec(c *cli.Context) (p *execPlan, closePlan func(), err error) {
 	h, err := openHost(c, true)
 	if err != nil {
@@ -98,8 +97,8 @@ func (p *execPlan) fill(c *cli.Context, box *host.Sandbox, req daemon.Request) e
 	return nil
 }
 
-// checkProvider refuses what another machine should run, and configuration that
-// would not be followed here.
+// checkProvider refuses a provider that runs on another machine, and configuration
+// that a local sandbox ignores.
 func (p *execPlan) checkProvider(b *mountspec.Sandbox, instead string) error {
 	switch {
 	case instead != "" && instead != localSandbox:
@@ -123,8 +122,7 @@ func (p *execPlan) checkProvider(b *mountspec.Sandbox, instead string) error {
 	return nil
 }
 
-// fillEnv passes on what was granted, and on a terminal its name, without which
-// no editor runs.
+// fillEnv passes on granted variables, and on a terminal $TERM, without which no editor runs.
 func (p *execPlan) fillEnv(box *host.Sandbox) {
 	if term := os.Getenv("TERM"); sandbox.IsTerminal(os.Stdout) && term != "" {
 		p.spec.Env = append(p.spec.Env, [2]string{"TERM", term})
@@ -137,7 +135,7 @@ func (p *execPlan) fillEnv(box *host.Sandbox) {
 	}
 }
 
-// hide lists what must not lie where every sandbox looks.
+// hide lists the paths that must not lie in directories that every sandbox sees.
 func (p *execPlan) hide(cfg *host.Config) {
 	hidden := []string{p.tree.StateRoot, cfg.Path, filepath.Dir(cfg.Path)}
 	for _, m := range append(p.mounts, execMount{tree: p.tree}) {
@@ -152,7 +150,7 @@ func (p *execPlan) hide(cfg *host.Config) {
 	}
 }
 
-// mountArgs is the command line that mounts what an execMount shows.
+// mountArgs is the command line that mounts an execMount.
 func (m execMount) mountArgs(c *cli.Context, dir string) []string {
 	args := []string{"mount", c.Args().First(), dir, fmt.Sprintf("--stop-timeout=%s", tiedStopTimeout)}
 	for _, name := range []string{"config", "state-dir", "operator"} {

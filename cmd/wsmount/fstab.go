@@ -10,7 +10,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
 )
 
-// Options of -o and of fstab, by what becomes of them.
+// Options of -o and of fstab, by their treatment.
 var (
 	// switchOptions and valueOptions are the flags of mount of the same name.
 	switchOptions = []string{"read-only", "allow-other", "trust", "if-not-mounted", "require-durable", "write-back",
@@ -21,7 +21,7 @@ var (
 	// kernelOptions are passed on.
 	kernelOptions = []string{"nosuid", "suid", "nodev", "dev", "noexec", "exec", "noatime"}
 
-	// fstabOptions are for mount(8) and systemd, and mean nothing here.
+	// fstabOptions are for mount(8) and systemd; wsmount ignores them.
 	fstabOptions = []string{"defaults", "auto", "noauto", "user", "users", "nouser", "nousers", "owner", "noowner", "group", "nogroup",
 		"nofail", "_netdev", "relatime", "norelatime", "strictatime", "nostrictatime", "lazytime", "nolazytime", "atime", "diratime",
 		"nodiratime", "async", "sync", "dirsync", "silent", "loud", "sloppy"}
@@ -31,15 +31,15 @@ var (
 	fstabNames = []string{"user", "comment", "fstype"}
 )
 
-// applyOptions does what -o says, and returns what the kernel gets. As for
-// mount(8), of ro and rw the last counts; --read-only stays. With sloppy, which
-// is mount -s, an option that nobody knows is passed over.
+// applyOptions applies -o to the flags, and returns the options for the kernel. As
+// for mount(8), of ro and rw the last counts; --read-only stays. With sloppy, which
+// is mount -s, an unknown option is ignored.
 func applyOptions(c *cli.Context) (kernel []string, err error) {
 	options := strings.Split(strings.Join(c.StringSlice("options"), ","), ",")
 	sloppy, readOnly := slices.Contains(options, "sloppy"), false
 	for _, option := range options {
 		name, value, hasValue := strings.Cut(option, "=")
-		flag := strings.ReplaceAll(name, "_", "-") // FUSE's own have it so: allow_other
+		flag := strings.ReplaceAll(name, "_", "-") // as FUSE spells allow_other
 		switch {
 		case option == "ro", option == "rw":
 			readOnly = option == "ro"
@@ -65,7 +65,7 @@ func applyOptions(c *cli.Context) (kernel []string, err error) {
 	return kernel, err
 }
 
-// ignoredOption reports whether an option is not for us.
+// ignoredOption reports whether an option is not for wsmount.
 func ignoredOption(name, option string) bool {
 	return option == "" || slices.Contains(fstabOptions, option) || name != option && slices.Contains(fstabNames, name) ||
 		strings.HasPrefix(option, "x-") || strings.HasPrefix(option, "X-")

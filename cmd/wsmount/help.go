@@ -19,7 +19,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/reference"
 )
 
-// pageWidth is what help fits in: the terminal, or what a page usually has.
+// pageWidth is the width of help: the terminal's, or 80.
 func pageWidth(w io.Writer) int { return cmp.Or(screen.Of(w).Width, 80) }
 
 const programHelp = `wsmount mounts a declared workspace as a directory: it reads its WORKSPACE.md,
@@ -69,7 +69,7 @@ func helpCommand() *cli.Command {
 	}
 }
 
-// manualPage is what the manual says beside what is its own.
+// manualPage is the content of the manual that comes from the commands.
 func manualPage(version, epoch string) manual.Page {
 	p := manual.Page{Version: version, Epoch: epoch, Description: programHelp, CommonFlags: flagItems(commonFlags())}
 	eachCommand("", commands(), func(name string, c *cli.Command) {
@@ -133,7 +133,7 @@ func printProgramHelp(w io.Writer) {
 	fmt.Fprint(w, wrap.Text("Exit codes: "+strings.Join(codes, ", ")+".", 0, width))
 }
 
-// exitCodes say what each exit code means, shortly and in the manual.
+// exitCodes describe each exit code, shortly and for the manual.
 var exitCodes = [...]struct{ short, long string }{
 	exit.Done:         {"done", "What was asked for is done."},
 	exit.Failed:       {"failed", "It failed for a reason that no other code names; a mount that is in use, for one."},
@@ -146,8 +146,8 @@ var exitCodes = [...]struct{ short, long string }{
 	exit.Conflict:     {"conflict", "The store and the working copy went apart; `wsmount conflicts` tells of it."},
 }
 
-// describeFlag returns the names of a flag as they are typed, the name of its
-// value, and what it does.
+// describeFlag returns the names of a flag as they are typed, the name of its value, and its
+// usage.
 func describeFlag(f cli.DocGenerationFlag) (names []string, value, usage string) {
 	usage = f.GetUsage()
 	if before, rest, ok := strings.Cut(usage, "`"); ok {
@@ -166,7 +166,7 @@ func describeFlag(f cli.DocGenerationFlag) (names []string, value, usage string)
 	return names, value, usage
 }
 
-// printFlag writes "--name VALUE" and, in a column of its own, what it does.
+// printFlag writes "--name VALUE" and, in a column of its own, its usage.
 func printFlag(w io.Writer, f cli.DocGenerationFlag) {
 	names, value, usage := describeFlag(f)
 	head := "  " + strings.TrimSpace(strings.Join(names, ", ")+" "+value)

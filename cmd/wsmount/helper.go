@@ -30,7 +30,7 @@ import (
 //	mount.wsmount SPEC DIR [-sfnv] [-N NAMESPACE] [-o OPTIONS] [-t TYPE]
 //	umount.wsmount DIR [-flnrv] [-N NAMESPACE] [-t TYPE]
 
-// helperNames are those names, and the command of ours that each stands for.
+// helperNames maps those names to wsmount's commands.
 var helperNames = map[string]string{
 	"mount.wsmount": "mount", "mount.fuse.wsmount": "mount",
 	"umount.wsmount": "umount", "umount.fuse.wsmount": "umount",
@@ -42,20 +42,20 @@ func helperCommand(arg0 string) string { return helperNames[filepath.Base(arg0)]
 // helperLetters are the flags of each helper, as getopt(3) spells them.
 var helperLetters = map[string]string{"mount": "sfnvN:o:t:", "umount": "flnrvN:t:"}
 
-// A helperCall is what mount(8) or umount(8) wants.
+// A helperCall is the request of mount(8) or umount(8).
 type helperCall struct {
-	words     []string // the command line of ours
+	words     []string // the command line for wsmount
 	fake      bool     // mount -f: check everything, and do nothing
 	noTable   bool     // mount -n: leave mount(8)'s own table alone
 	namespace string   // the mount namespace to do it in; "": this one
 	places    []string // SPEC and DIR, or DIR
-	args      []string // what was said, without the namespace
+	args      []string // the given arguments, without the namespace
 }
 
-// readHelperCall understands what mount(8) and umount(8) pass. What -v and -t say
-// changes nothing here: a mount tells what there is to tell, and the type is ours.
+// readHelperCall parses the arguments that mount(8) and umount(8) pass. -v and -t
+// change nothing: a mount prints all its notes anyway, and the type is wsmount's.
 // Nor do umount -n, which is about a table that umount(8) writes itself, and -r: a
-// mount that cannot be taken away stays as it is.
+// mount that cannot be unmounted stays as it is.
 func readHelperCall(command string, words []string) (helperCall, error) {
 	call := helperCall{words: []string{command}}
 	flags := map[byte]bool{}
@@ -104,8 +104,7 @@ func (h *helperCall) take(letter byte, value string) {
 	}
 }
 
-// apply notes the flags without one. umount(8) takes -f and -l together; --force
-// does what both ask for.
+// apply notes the flags without one. umount(8) takes -f and -l together; --force does both.
 func (h *helperCall) apply(command string, flags map[byte]bool) {
 	switch {
 	case command == "mount":
@@ -120,7 +119,7 @@ func (h *helperCall) apply(command string, flags map[byte]bool) {
 	}
 }
 
-// runHelper does what mount(8) or umount(8) wants, and returns what it expects.
+// runHelper serves a call by mount(8) or umount(8), and returns the exit status that they expect.
 func runHelper(ctx context.Context, command string, args []string, stdout, stderr io.Writer) int {
 	call, err := readHelperCall(command, args[1:])
 	if err == nil && call.namespace != "" {
@@ -149,8 +148,8 @@ func runUmountHelper(ctx context.Context, call helperCall, stdout, stderr io.Wri
 	return perform(ctx, commands(), words, stdout, stderr)
 }
 
-// runMountHelper mounts. In the background process, which comes this way too,
-// that returns when all has ended, and there is nothing to note.
+// runMountHelper mounts. In the background process, which calls it too, perform returns when the
+// mount has ended, and there is nothing to note in mount(8)'s table.
 func runMountHelper(ctx context.Context, call helperCall, stdout, stderr io.Writer) error {
 	_, inChild := os.LookupEnv(launch.ChildVar)
 	err := perform(ctx, commands(), call.words, stdout, stderr)
@@ -163,8 +162,8 @@ func runMountHelper(ctx context.Context, call helperCall, stdout, stderr io.Writ
 	return nil
 }
 
-// shownSource is what the mount table names as mounted, where it is not the
-// workspace: mount(8) sees by it whether a line of fstab is mounted.
+// shownSource is the source in the mount table, if it is not the workspace: by it
+// mount(8) sees whether a line of fstab is mounted.
 func shownSource(workspace string) (string, error) {
 	if helperCommand(os.Args[0]) == "" || strings.HasPrefix(workspace, "@") {
 		return "", nil
@@ -172,16 +171,16 @@ func shownSource(workspace string) (string, error) {
 	return absolute(workspace)
 }
 
-// forAutomounter reports whether mount(8) was called to mount what autofs(5) or an
-// automount unit of systemd waits for. Until that is there, the kernel stops every
-// process on its way to dir that is not in the automounter's process group; and so
-// again while the automounter has it unmounted. So the daemon must stay in it.
+// forAutomounter reports whether mount(8) was called for autofs(5) or an automount
+// unit of systemd. Until the mount is there, the kernel blocks each process that
+// enters dir and is not in the automounter's process group; and so again while the
+// automounter has it unmounted. So the daemon must stay in that group.
 func forAutomounter(dir string) bool {
 	var st unix.Statfs_t
 	return helperCommand(os.Args[0]) != "" && unix.Statfs(dir, &st) == nil && st.Type == unix.AUTOFS_SUPER_MAGIC
 }
 
-// checkOnly makes of mount a command that looks at its arguments.
+// checkOnly replaces mount's action by a check of its arguments.
 func checkOnly(commands []*cli.Command) []*cli.Command {
 	lookup(commands, "mount").Action = func(c *cli.Context) error {
 		_, err := checkMountFlags(c)
@@ -190,12 +189,12 @@ func checkOnly(commands []*cli.Command) []*cli.Command {
 	return commands
 }
 
-// searchPath is where programs are looked for when nobody says.
+// searchPath is the default of $PATH.
 const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// fillEnvironment sets what mount(8) takes from its helpers, and boot scripts do
-// not have: without it a user has no state directory, and root another
-// configuration at boot than in a shell.
+// fillEnvironment sets the variables that mount(8) removes for its helpers, and
+// that boot scripts lack: without them a user has no state directory, and root
+// another configuration at boot than in a shell.
 func fillEnvironment() {
 	if u, err := user.Current(); err == nil && os.Getenv("HOME") == "" && u.HomeDir != "" {
 		os.Setenv("HOME", u.HomeDir)
@@ -205,12 +204,11 @@ func fillEnvironment() {
 	}
 }
 
-// runInNamespace runs the program again in a mount namespace, given as a file or
-// as one of its processes: the configuration, the manifest and the state are
-// those that are seen there. It returns only when it cannot. The kernel lets a
-// process change its namespace only when it shares its root and working
-// directory with no other thread, so this thread parts with them first; exec then
-// leaves no other.
+// runInNamespace runs the program again in a mount namespace, given as a file or as
+// one of its processes: the configuration, the manifest and the state are those
+// visible in it. It returns only on failure. The kernel lets a process change its
+// namespace only if it shares its root and working directory with no other thread,
+// so this thread unshares them first; exec then ends the other threads.
 func runInNamespace(namespace string, args []string) error {
 	if _, err := strconv.Atoi(namespace); err == nil {
 		namespace = "/proc/" + namespace + "/ns/mnt"
@@ -230,8 +228,8 @@ func runInNamespace(namespace string, args []string) error {
 	return fmt.Errorf("mount namespace %s: %w", namespace, syscall.Exec("/proc/self/exe", args, os.Environ()))
 }
 
-// What mount(8) and umount(8) expect of their helpers. 16, for a table
-// that cannot be written, does not come: the mount is there, and it is a note.
+// The exit statuses that mount(8) and umount(8) expect of helpers. 16, for a table
+// that cannot be written, is not used: the mount exists, so that is only a note.
 const (
 	mountDone        = 0
 	mountUsage       = 1  // wrong call
@@ -260,13 +258,13 @@ var helperCodes = map[exit.Code]int{
 	exit.Usage:        mountUsage,
 	exit.Manifest:     mountFailed,
 	exit.Unresolvable: mountFailed,
-	exit.Denied:       mountFailed, // also when it is the store that refuses
+	exit.Denied:       mountFailed, // also if the store refuses
 	exit.Unreachable:  mountFailed,
 	exit.Unsafe:       mountFailed,
 	exit.Conflict:     mountFailed,
 }
 
-// helperExit translates how a command ended.
+// helperExit translates the error of a command.
 func helperExit(err error) int {
 	if err == nil {
 		return mountDone
@@ -279,8 +277,8 @@ func helperExit(err error) int {
 	return helperCodes[exit.From(err).Code]
 }
 
-// withState is the command line of an umount, with the state directory that
-// fstab gives the mount where the environment has none.
+// withState is the command line of an umount, with the state directory that fstab
+// gives the mount if the environment has none.
 func withState(call helperCall) ([]string, error) {
 	if os.Getenv("WSMOUNT_STATE_DIR") != "" || len(call.places) != 1 {
 		return call.words, nil

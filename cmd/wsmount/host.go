@@ -20,17 +20,15 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host"
 )
 
-// hostSide is the host configuration in use: what it grants, and the resolver
-// that goes by it.
+// hostSide is the host configuration in use, with the resolver that follows it.
 type hostSide struct {
 	config   *host.Config
 	resolver *host.Resolver
 	audit    *audit.Log
 }
 
-// openHost loads the host configuration. With auditing, what is allowed and
-// refused is recorded in the state directory; a command that changes nothing
-// does without.
+// openHost loads the host configuration. With auditing, grants and refusals are
+// recorded in the state directory; commands that change nothing do without.
 func openHost(c *cli.Context, auditing bool) (*hostSide, error) {
 	if given := c.String("operator"); given != "" {
 		if _, err := person.Parse(given); err != nil {
@@ -44,7 +42,7 @@ func openHost(c *cli.Context, auditing bool) (*hostSide, error) {
 	return hostOf(c, cfg, auditing)
 }
 
-// hostOf is openHost for a configuration that was read.
+// hostOf is openHost for a configuration that was read already.
 func hostOf(c *cli.Context, cfg *host.Config, auditing bool) (h *hostSide, err error) {
 	h = &hostSide{config: cfg}
 	if auditing {
@@ -53,7 +51,7 @@ func hostOf(c *cli.Context, cfg *host.Config, auditing bool) (h *hostSide, err e
 		}
 	}
 	root, places := "", ""
-	if root, err = stateRoot(c); err == nil { // else every manifest is read
+	if root, err = stateRoot(c); err == nil { // else all manifests are read
 		places = filepath.Join(state.Shared(root), "places")
 	}
 	h.resolver, err = host.NewResolver(host.Options{Config: cfg, Places: places, Home: os.Getenv("HOME"), Lookup: process.Environment(),
@@ -65,8 +63,8 @@ func hostOf(c *cli.Context, cfg *host.Config, auditing bool) (h *hostSide, err e
 	return h, nil
 }
 
-// askHost opens the host side for one question, or one change. What it refuses is what
-// the command is refused for.
+// askHost opens the host side for one question, or one change. A refusal by it is the command's
+// error.
 func askHost[T any](c *cli.Context, auditing bool, ask func(*host.Resolver) (T, error)) (T, error) {
 	h, err := openHost(c, auditing)
 	if err != nil {
@@ -80,7 +78,7 @@ func askHost[T any](c *cli.Context, auditing bool, ask func(*host.Resolver) (T, 
 	return answer, nil
 }
 
-// readAddress reads an address that somebody typed. A hint says where it comes from.
+// readAddress reads an address that a user typed. hint is the advice if it is invalid.
 func readAddress(text, hint string) (mountspec.Address, error) {
 	a, err := mountspec.ParseAddress(text)
 	if err != nil {
@@ -89,7 +87,7 @@ func readAddress(text, hint string) (mountspec.Address, error) {
 	return a, nil
 }
 
-// resolveFlags are those of a command that follows a workspace as mount does.
+// resolveFlags are the flags of a command that resolves a workspace as mount does.
 func resolveFlags() []cli.Flag {
 	return []cli.Flag{
 		operatorFlag(),
@@ -103,14 +101,14 @@ func operatorFlag() cli.Flag {
 	return &cli.StringFlag{Name: "operator", Usage: "`PERSON` that operator://current stands for, as 'NAME <mail>'; the host configuration goes before it (default: whom git knows)"}
 }
 
-// persons tells whom the references to who works with a mount stand for: the operator is
-// the one of --operator, and else, as the user is, the one that git knows.
+// persons resolves references to the present persons: the operator is that of
+// --operator, and without it, as the user always is, the person that git knows.
 func persons(c *cli.Context) func(ref string) (host.Identity, bool) {
 	ofGit := sync.OnceValues(func() (person.Person, bool) { return person.OfGit(c.Context) })
 	return func(ref string) (host.Identity, bool) {
 		p, ok := person.Person{}, false
 		if given := c.String("operator"); given != "" && ref == mountspec.CurrentOperator {
-			p, _ = person.Parse(given) // which was checked
+			p, _ = person.Parse(given) // checked by openHost
 			ok = true
 		} else {
 			p, ok = ofGit()

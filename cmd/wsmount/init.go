@@ -62,15 +62,15 @@ func initCommand() *cli.Command {
 	}
 }
 
-// initialized is what `wsmount init --json` prints.
+// initialized is the output of `wsmount init --json`.
 type initialized struct {
 	Schema     string   `json:"schema"` // wsmount.init/v1
 	ID         string   `json:"id"`
 	Manifest   string   `json:"manifest"`
 	Registered bool     `json:"registered"`
-	Notes      []string `json:"notes,omitempty"` // what a person should know
+	Notes      []string `json:"notes,omitempty"` // for a person to read
 
-	Template string           `json:"template,omitempty"` // what it began from, with its version
+	Template string           `json:"template,omitempty"` // the template's name and version
 	LeftOut  []bundle.LeftOut `json:"leftOut,omitempty"`
 
 	Setup *setup.Report `json:"setup,omitempty"` // of a provider that was set up
@@ -164,8 +164,7 @@ func initProvider(c *cli.Context) (out initialized, err error) {
 	return out, err
 }
 
-// register enters what was made in the registry, if that is asked for, or takes it away
-// again.
+// register enters the new workspace in the registry, if asked, or undoes its creation.
 func (i *initialized) register(c *cli.Context, w *mountspec.Workspace, asked bool, undo func()) error {
 	i.Schema, i.ID = "wsmount.init/v1", w.ID.String()
 	if i.Registered = asked; !asked {
@@ -176,7 +175,7 @@ func (i *initialized) register(c *cli.Context, w *mountspec.Workspace, asked boo
 	return err
 }
 
-// addNew enters a manifest in the registry that was written for it, or takes it away again.
+// addNew enters a manifest that was just written in the registry, or removes it again.
 func addNew(c *cli.Context, w *mountspec.Workspace, manifest string, undo func()) (host.Entry, error) {
 	e, err := addEntry(c, manifest, host.AddOptions{Address: w.ID, OwnerID: orNothing(c.String("owner-id"), w.Owner.ID)})
 	if err != nil {
@@ -200,7 +199,7 @@ func initNew(c *cli.Context) (out initialized, err error) {
 	return out, err
 }
 
-// declared is the workspace that is asked for, and where its manifest goes.
+// declared returns the requested workspace, and the path for its manifest.
 func declared(c *cli.Context) (*mountspec.Workspace, string, error) {
 	row := c.String("from-row")
 	if row == "" {
@@ -317,7 +316,7 @@ func initFrom(c *cli.Context) (out initialized, err error) {
 	return out, err
 }
 
-// ownerID is the id that was given, that this host knows the owner by, or a new one.
+// ownerID is the given id, else the one by which this host knows the owner, else a new one.
 func ownerID(c *cli.Context, owner string) (string, error) {
 	if id := c.String("owner-id"); id != "" {
 		return id, nil

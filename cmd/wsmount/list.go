@@ -28,11 +28,11 @@ func listCommand() *cli.Command {
 	}
 }
 
-// workspacesJSON is what `wsmount list --json` and `wsmount find --json` print.
+// workspacesJSON is the output of `wsmount list --json` and `wsmount find --json`.
 type workspacesJSON struct {
 	Schema     string            `json:"schema"` // wsmount.workspaces/v1
 	Workspaces []known.Workspace `json:"workspaces"`
-	Skipped    []string          `json:"skipped,omitempty"` // what looked like a workspace on the search path
+	Skipped    []string          `json:"skipped,omitempty"` // invalid workspaces on the search path
 }
 
 func listAction(c *cli.Context) error {
@@ -85,8 +85,7 @@ func mountedAt(w known.Workspace) string {
 	return oneLine(orNothing(strings.Join(w.Mountpoints, ", "), "not mounted"))
 }
 
-// printWorkspaces prints a line for each, whose last column is end, and the problems
-// below all.
+// printWorkspaces prints a line for each, with end as the last column, and the problems below all.
 func printWorkspaces(w io.Writer, list []known.Workspace, end func(known.Workspace) string, none string) {
 	if len(list) == 0 {
 		fmt.Fprintln(w, none)

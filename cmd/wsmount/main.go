@@ -6,9 +6,9 @@
 //	wsmount status /mnt/ws
 //	wsmount umount /mnt/ws
 //
-// Each file of this package is one subcommand: its flags become options and
-// stop there. Every refusal is one line of what happened and one of what to
-// do, and an exit code that scripts may rely on (package exit).
+// Each file of this package is one subcommand: its flags become options and stop
+// there. Every refusal is one line with the failure and one with advice, and an
+// exit code that scripts may rely on (package exit).
 package main
 
 import (
@@ -61,14 +61,14 @@ func run(ctx context.Context, words []string, stdout, stderr io.Writer) exit.Cod
 	return exit.From(err).Code
 }
 
-// perform does what a command line says, and says what went wrong.
+// perform executes a command line, and prints its error.
 func perform(ctx context.Context, commands []*cli.Command, words []string, stdout, stderr io.Writer) error {
 	in, err := parseArgs(commands, flagKinds(commands), words)
 	if err == nil {
 		err = in.run(ctx, commands, stdout, stderr)
 	}
 	e := exit.From(err)
-	if e == nil || e.What == "" { // everything has been said
+	if e == nil || e.What == "" { // it was printed already
 		return err
 	}
 	if in.json() {
@@ -88,7 +88,7 @@ type refusal struct {
 	Exit    int      `json:"exit"`
 }
 
-// silent ends the program with a code when everything has been said.
+// silent ends the program with a code if everything was printed already.
 func silent(c exit.Code) error {
 	if c == exit.Done {
 		return nil
@@ -107,7 +107,7 @@ func printError(w io.Writer, e *exit.Error) {
 // oneLine is wrap.OneLine.
 func oneLine(s string) string { return wrap.OneLine(s) }
 
-// show prints what a command has found: as JSON, or for a person.
+// show prints the result of a command: as JSON, or for a person.
 func show[T any](c *cli.Context, found T, print func(io.Writer, T)) error {
 	if c.Bool("json") {
 		return printJSON(c.App.Writer, found)
@@ -139,7 +139,7 @@ func (in *invocation) json() bool {
 	return false
 }
 
-// run chooses between help, version, the command, and saying what is wrong.
+// run chooses between help, version, the command, and an error.
 func (in *invocation) run(ctx context.Context, commands []*cli.Command, stdout, stderr io.Writer) error {
 	leaf := in.leaf()
 	switch {
@@ -157,8 +157,8 @@ func (in *invocation) run(ctx context.Context, commands []*cli.Command, stdout, 
 	return newApp(commands, stdout, stderr).RunContext(ctx, in.words())
 }
 
-// unknownCommand says what there is in place of the first argument, which may have been
-// meant as a workspace where no command stands before it.
+// unknownCommand suggests commands for the first argument, which may have been meant as
+// a workspace if no command precedes it.
 func (in *invocation) unknownCommand(commands []*cli.Command) error {
 	leaf := in.leaf()
 	if leaf != nil {
@@ -187,7 +187,7 @@ func newApp(commands []*cli.Command, stdout, stderr io.Writer) *cli.App {
 		Name: "wsmount", Commands: commands, Writer: stdout, ErrWriter: stderr,
 		HideHelp: true, HideVersion: true, HideHelpCommand: true,
 		DisableSliceFlagSeparator: true,
-		Compiled:                  time.Unix(1, 0), // else the library looks for our name in the working directory, which may be a mount
+		Compiled:                  time.Unix(1, 0), // else the library stats its name in the working directory, maybe a mount
 		ExitErrHandler:            func(*cli.Context, error) {},
 		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
 			return exit.New(exit.Usage, "%w", err).Hint("see `wsmount --help`")
@@ -210,7 +210,7 @@ func commands() []*cli.Command {
 	return all
 }
 
-// prepare gives a command and its subcommands what all have.
+// prepare gives a command and its subcommands the common settings and flags.
 func prepare(c *cli.Command) {
 	c.HideHelp, c.HideHelpCommand = true, true
 	c.OnUsageError = func(_ *cli.Context, err error, _ bool) error {
@@ -226,7 +226,7 @@ func prepare(c *cli.Command) {
 
 var badValue = regexp.MustCompile(`(?s)^invalid value (".*") for flag -(\S+): `) // as package flag says it
 
-// badFlag says what the library has against a flag in words of ours, where the value is of no use.
+// badFlag rewords the library's error for an invalid value of a flag.
 func badFlag(flags []cli.Flag, err error) error {
 	m := badValue.FindStringSubmatch(err.Error())
 	for _, f := range flags {

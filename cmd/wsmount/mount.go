@@ -47,7 +47,7 @@ func mountCommand() *cli.Command {
 	}
 }
 
-// tuningFlags are those that few need.
+// tuningFlags are the flags that few users need.
 func tuningFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "allow-other", Usage: "let other users in; permissions are checked as on any disk"},
@@ -70,7 +70,7 @@ func tuningFlags() []cli.Flag {
 	}
 }
 
-// mounted is what `wsmount mount --json` prints.
+// mounted is the output of `wsmount mount --json`.
 type mounted struct {
 	Schema     string   `json:"schema"` // wsmount.mounted/v1
 	Workspace  string   `json:"workspace"`
@@ -129,8 +129,8 @@ func printNotes(c *cli.Context, notes []string) {
 	printEach(c.App.ErrWriter, "note: ", notes)
 }
 
-// checkMountFlags finds what is wrong before anything is started, and returns
-// the options that the kernel gets.
+// checkMountFlags checks the flags before anything is started, and returns the options for the
+// kernel.
 func checkMountFlags(c *cli.Context) (kernel []string, err error) {
 	if _, err := wantArgs(c, 2, 2); err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func checkMountFlags(c *cli.Context) (kernel []string, err error) {
 	return kernel, err
 }
 
-// serveChild mounts in the background process and tells the one that waits.
+// serveChild mounts in the background process and reports to the waiting parent.
 func serveChild(child *launch.Process, signals <-chan os.Signal, d *daemon.Daemon, already *daemon.Tree, err error) error {
 	if err != nil {
 		child.Failed(err)
@@ -179,7 +179,7 @@ func serveChild(child *launch.Process, signals <-chan os.Signal, d *daemon.Daemo
 		err = child.Ready(report, crash)
 		crash.Close()
 	}
-	if err != nil { // the parent is gone: what it asked for, nobody waits for
+	if err != nil { // the parent is gone: no process waits for the mount
 		stop := make(chan os.Signal, 1)
 		stop <- syscall.SIGTERM
 		return errors.Join(err, d.Run(stop))
@@ -232,8 +232,8 @@ func stopSignals() chan os.Signal {
 }
 
 // withMount calls use with a mount that was resolved and started. already is set
-// instead of a daemon when there is nothing to do. Meanwhile the host's side stays
-// open: a mount asks it for credentials again when the old ones end.
+// instead of d if it was mounted before. Meanwhile the host side stays open: a
+// mount asks it for credentials again when the old ones end.
 func withMount(c *cli.Context, signals chan os.Signal, kernel []string, tied bool, use func(d *daemon.Daemon, already *daemon.Tree, err error) error) error {
 	req, closeRequest, err := mountRequest(c, true)
 	if err != nil {
@@ -243,8 +243,8 @@ func withMount(c *cli.Context, signals chan os.Signal, kernel []string, tied boo
 	return use(start(c, signals, req, kernel, tied))
 }
 
-// untilSignal is a context that ends with the first signal before stop is called,
-// which reports whether there was one. The signal stays for who takes it up.
+// untilSignal returns a context that ends with the first signal before stop is called; stop
+// reports whether there was one. The signal stays in the channel for its next reader.
 func untilSignal(ctx context.Context, signals chan os.Signal) (started context.Context, stop func() (was bool)) {
 	ctx, cancel := context.WithCancel(ctx)
 	over, ended, was := make(chan struct{}), make(chan struct{}), false
@@ -256,7 +256,7 @@ func untilSignal(ctx context.Context, signals chan os.Signal) (started context.C
 			cancel()
 			select {
 			case signals <- s:
-			default: // there are more
+			default: // the channel is full
 			}
 		case <-over:
 		}
@@ -273,7 +273,7 @@ func start(c *cli.Context, signals chan os.Signal, req daemon.Request, kernel []
 	return d, already, err
 }
 
-// startUntil does so until ctx ends.
+// startUntil is start, until ctx ends.
 func startUntil(ctx context.Context, c *cli.Context, req daemon.Request, kernel []string, tied bool) (d *daemon.Daemon, already *daemon.Tree, err error) {
 	tree, err := daemon.Resolve(ctx, req)
 	if err != nil {
@@ -287,7 +287,7 @@ func startUntil(ctx context.Context, c *cli.Context, req daemon.Request, kernel 
 		return nil, nil, err
 	}
 	o.MountOptions, o.Tied = kernel, tied
-	if !tied { // the command that it serves says so
+	if !tied { // else the command that it serves shows progress
 		o.Copy.Received = new(progress.Received)
 		defer progress.Receiving("mounting "+tree.Name, o.Copy.Received)()
 	}
@@ -300,8 +300,8 @@ func startUntil(ctx context.Context, c *cli.Context, req daemon.Request, kernel 
 	return nil, tree, err
 }
 
-// mountRequest turns arguments and flags into what package daemon takes. create
-// lets resolving make what is missing, and records what was granted.
+// mountRequest turns arguments and flags into a request for package daemon. create
+// lets resolving make missing directories, and records grants.
 func mountRequest(c *cli.Context, create bool) (daemon.Request, func(), error) {
 	mounts, err := mountarg.Parse(c.StringSlice("mount"))
 	if err != nil {

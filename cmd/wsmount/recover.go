@@ -121,7 +121,7 @@ func findCopies(c *cli.Context, what string) ([]string, error) {
 	return []string{dir}, nil
 }
 
-// oneCopy is findCopies where only one can be meant.
+// oneCopy is findCopies for one working copy: of several, the one with unsaved content.
 func oneCopy(c *cli.Context, what string) (string, error) {
 	dirs, err := findCopies(c, what)
 	if err != nil {
@@ -141,7 +141,7 @@ func severalCopies(what string, n int) error {
 		Hint("give the directory of one: `wsmount recover list %s`", oneLine(what))
 }
 
-// shownUnsaved bounds what is listed of one working copy.
+// shownUnsaved bounds the listed changes of one working copy.
 const shownUnsaved = 1000
 
 type leftovers struct {
@@ -189,7 +189,7 @@ func recoverExport(c *cli.Context, what, into string) error {
 	return err
 }
 
-// exported is what `wsmount recover export --json` prints.
+// exported is the output of `wsmount recover export --json`.
 type exported struct {
 	Schema string `json:"schema"` // wsmount.export/v1
 	Into   string `json:"into"`
@@ -217,7 +217,7 @@ func recoverAccept(c *cli.Context, what string, paths []string) error {
 	})
 }
 
-// acceptance is what `wsmount recover accept --json` prints.
+// acceptance is the output of `wsmount recover accept --json`.
 type acceptance struct {
 	Schema   string   `json:"schema"` // wsmount.accept/v1
 	Accepted []string `json:"accepted"`
@@ -246,13 +246,13 @@ func recoverScan(c *cli.Context) error {
 	return err
 }
 
-// scanned is what `wsmount recover --scan --json` prints.
+// scanned is the output of `wsmount recover --scan --json`.
 type scanned struct {
 	Schema string `json:"schema"` // wsmount.scan/v1
 	leftover.Scanned
 }
 
-// copyError says of a failure with a working copy what to do about it.
+// copyError adds advice to a failure with a working copy.
 func copyError(dir string, err error) error {
 	switch {
 	case state.IsFull(err):
@@ -265,11 +265,11 @@ func copyError(dir string, err error) error {
 	return exit.New(exit.Failed, "%w", err).Hint("%s", leftover.Advice(dir, err))
 }
 
-// recoverUpload opens a working copy as a mount would, and sends what is in it.
+// recoverUpload opens a working copy as a mount would, and sends its changes.
 func recoverUpload(c *cli.Context, what string) error {
 	want, name := "", ""
 	dirs, err := findCopies(c, what)
-	if err == nil && strings.HasPrefix(what, "@") { // one that has something, or that of a mount without a name
+	if err == nil && strings.HasPrefix(what, "@") { // the one with unsent changes, else the unnamed one
 		if dirs = leftover.NotEmpty(dirs); len(dirs) > 1 {
 			return severalCopies(what, len(dirs))
 		}
@@ -328,7 +328,7 @@ func uploadRequest(c *cli.Context, what, name string) (daemon.Request, func(), e
 		WorkingCopy: name, Getenv: os.Getenv}, h.close, nil
 }
 
-// recoverDiscard gives up a working copy, when a person has seen what is lost with it.
+// recoverDiscard deletes a working copy after a person has seen and confirmed the loss.
 func recoverDiscard(c *cli.Context, what string) error {
 	dir, err := oneCopy(c, what)
 	if err != nil {
@@ -362,7 +362,7 @@ func recoverDiscard(c *cli.Context, what string) error {
 	})
 }
 
-// discarded is what `wsmount recover discard --json` prints.
+// discarded is the output of `wsmount recover discard --json`.
 type discarded struct {
 	Schema    string        `json:"schema"` // wsmount.discard/v1
 	Discarded leftover.Copy `json:"discarded"`

@@ -67,7 +67,7 @@ func registryCommand() *cli.Command {
 	}
 }
 
-// placeFlags say more of a PLACE.
+// placeFlags are the details of a PLACE.
 func placeFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "endpoint", Usage: "`URL` of the service of a bucket (default: the host's own service, where it grants the bucket, or that of Amazon or Google)"},
@@ -133,7 +133,7 @@ func showAdded(c *cli.Context, e host.Entry) error {
 	return err
 }
 
-// addFrom enters what lies at a place.
+// addFrom registers the manifest at a place.
 func addFrom(c *cli.Context, o host.AddOptions) error {
 	where, args := placeOf(c, c.Args().First()), 1
 	if where.URL = c.String("from"); where.URL != "" {
@@ -158,8 +158,8 @@ func addFrom(c *cli.Context, o host.AddOptions) error {
 	return showAdded(c, e)
 }
 
-// addDefault enters a directory with the manifest that its row stands for, or that init
-// would write, which it then has.
+// addDefault registers a directory, and writes the manifest of its row, or the one that
+// init would write, into it.
 func addDefault(c *cli.Context, dir string, a mountspec.Address) (host.Entry, error) {
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() || a == (mountspec.Address{}) {
 		return host.Entry{}, exit.New(exit.Usage, "--write-manifest needs a directory, and its address in --id").Hint("for example wsmount registry add ./notes --id @acme/notes --write-manifest")
@@ -197,7 +197,7 @@ func registryList(c *cli.Context) error {
 	return show(c, out, printRegistry)
 }
 
-// registryJSON is what `wsmount registry list --json` prints.
+// registryJSON is the output of `wsmount registry list --json`.
 type registryJSON struct {
 	Schema     string             `json:"schema"` // wsmount.registry/v1
 	Workspaces []registered.Entry `json:"workspaces"`
@@ -237,7 +237,7 @@ func registryRemove(c *cli.Context) error {
 	}
 	defer h.close()
 	name := c.Args().First()
-	if c.NArg() != 1 || !isDamaged(h, name) { // what stands for its address may be anything, also empty
+	if c.NArg() != 1 || !isDamaged(h, name) { // a damaged entry's address may be anything, or empty
 		a, err := addressArg(c)
 		if err != nil {
 			return err
@@ -267,8 +267,8 @@ func registryAccept(c *cli.Context) error {
 	})
 }
 
-// record has a change recorded, if the flags allow it and agree, which shows it, says yes;
-// or shows it. What refused it is asked once: a moment later the answer may be another one.
+// record has a change recorded if the flags allow it and agree, which shows it, returns true; with
+// --show it only shows it. mayRecord is asked once: a moment later its answer may differ.
 func record(c *cli.Context, agree func(*cli.Context, host.Change) bool, do func(*host.Resolver, func(host.Change) bool) (host.Change, error)) error {
 	var refused error
 	recorded := false
@@ -320,8 +320,8 @@ func changeFlags(more ...cli.Flag) []cli.Flag {
 		&cli.BoolFlag{Name: "force", Usage: "take another storage although it is mounted, or a working copy of the old one has unsaved changes"})
 }
 
-// mayRecord refuses, with --strict, what should have had a new version, and without
-// --force another storage while the old one lacks something.
+// mayRecord refuses, with --strict, a change that needs a new version, and, without
+// --force, another storage while the old one lacks changes.
 func mayRecord(c *cli.Context, change host.Change) error {
 	if c.Bool("strict") && change.Unversioned != "" {
 		return exit.New(exit.Denied, "%s: %s", change.Address, oneLine(change.Unversioned)).Hint("give it a new version, or leave out --strict")

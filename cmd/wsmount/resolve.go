@@ -25,7 +25,7 @@ func resolveCommand() *cli.Command {
 	}
 }
 
-// resolution is what `wsmount resolve --json` prints.
+// resolution is the output of `wsmount resolve --json`.
 type resolution struct {
 	Schema      string     `json:"schema"` // wsmount.resolve/v1
 	Workspace   string     `json:"workspace"`

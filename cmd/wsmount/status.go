@@ -38,7 +38,7 @@ func statusCommand() *cli.Command {
 	}
 }
 
-// watchEvery is how often --watch looks.
+// watchEvery is the interval of --watch.
 const watchEvery = 2 * time.Second
 
 func statusAction(c *cli.Context) error {
@@ -46,26 +46,26 @@ func statusAction(c *cli.Context) error {
 		return statusOnce(c)
 	}
 	out := screen.Of(c.App.Writer)
-	if c.Bool("json") { // each stands for itself
+	if c.Bool("json") { // each document stands alone
 		out = screen.Screen{Writer: c.App.Writer}
 	}
 	return out.Watch(c.Context, watchEvery, func(w io.Writer) error {
 		c.App.Writer = w
 		err := statusOnce(c)
-		if e := exit.From(err); e != nil && e.What == "" { // a mount that is dead is shown as one
+		if e := exit.From(err); e != nil && e.What == "" { // a dead mount was shown as such
 			err = nil
 		}
 		return err
 	})
 }
 
-// statusList is what `wsmount status --json` prints without an argument.
+// statusList is the output of `wsmount status --json` without an argument.
 type statusList struct {
 	Schema string           `json:"schema"` // wsmount.status-list/v1
 	Mounts []control.Status `json:"mounts"`
-	Others []string         `json:"others,omitempty"` // mounts whose state is elsewhere
+	Others []string         `json:"others,omitempty"` // mounts with state elsewhere
 
-	// Unmounted are, with --all, working copies that hold what no store has.
+	// Unmounted are, with --all, working copies with content that no store has.
 	Unmounted []leftover.Copy `json:"unmounted,omitempty"`
 	Unlooked  []string        `json:"unlooked,omitempty"` // those that did not answer in time
 }
@@ -94,7 +94,7 @@ func statusOnce(c *cli.Context) error {
 	return show(c, list, printList)
 }
 
-// printAll shows each mount in full, and what is unsaved in what is not mounted.
+// printAll shows each mount in full, and the unsaved changes of unmounted working copies.
 func printAll(w io.Writer, l statusList) {
 	if len(l.Mounts) == 0 && len(l.Unmounted) == 0 {
 		fmt.Fprintln(w, "nothing is mounted, and nothing is unsaved")
@@ -114,8 +114,8 @@ func printAll(w io.Writer, l statusList) {
 	printEach(w, "\nnot looked at in time: ", l.Unlooked)
 }
 
-// unmounted looks at all working copies, and gives those that are not mounted
-// and hold something; those of which it does not come to its end are only named.
+// unmounted inspects all working copies, and returns those that are not mounted and
+// hold unsaved changes; those that did not answer in time are only named.
 func unmounted(c *cli.Context) (found []leftover.Copy, unlooked []string, err error) {
 	dirs, err := findCopies(c, "")
 	if err != nil {

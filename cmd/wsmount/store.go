@@ -92,7 +92,7 @@ func showAnswer(c *cli.Context, answer store.Answer) error {
 	return nil
 }
 
-// memorySettings are what this machine says of where agentm's memory lies.
+// memorySettings are this machine's settings for the place of agentm's memory.
 func memorySettings(c *cli.Context) seam.Settings {
 	h := store.Host{StateRoot: func() (string, error) { return stateRoot(c) }}
 	s := seam.ReadSettings(os.Getenv, func(place string) error { return h.Answers(c.Context, place) })

@@ -72,7 +72,7 @@ func uiAction(c *cli.Context) error {
 			return err
 		}
 		opened, err = browser.Open(url)
-		if err != nil && !c.Bool("open") { // it was not asked for
+		if err != nil && !c.Bool("open") { // the user did not ask for it
 			err = nil
 		}
 		return err

@@ -74,8 +74,7 @@ func umountAction(c *cli.Context) error {
 	if s, _ := lastStatus(r); err != nil || s.State == control.Stopped {
 		return err
 	}
-	// The daemon was gone, or its disk full: nobody says that all was sent that policy
-	// wants sent.
+	// The daemon was gone, or its disk full: no status says that all was sent as policy wants.
 	switch {
 	case staysText(res) != "":
 		return silent(exit.Unsafe)
@@ -86,8 +85,7 @@ func umountAction(c *cli.Context) error {
 	return nil
 }
 
-// umountRecord asks the daemon to unmount, or does it when there is none that
-// answers.
+// umountRecord asks the daemon to unmount, or unmounts itself if no daemon answers.
 func umountRecord(c *cli.Context, r *state.Record, req control.UnmountRequest) (control.UnmountResult, error) {
 	ctx, cancel := context.WithTimeout(c.Context, max(c.Duration("timeout"), mountpoint.EndingLimit)+control.AnswerLimit)
 	defer cancel()
@@ -130,8 +128,7 @@ func umountRecord(c *cli.Context, r *state.Record, req control.UnmountRequest) (
 	return res, lastWord(r)
 }
 
-// lastWord says whether all was safe when the daemon of a record ended: an
-// error if not.
+// lastWord returns an error if not all was safe when the daemon of a record ended.
 func lastWord(r *state.Record) error {
 	if what := notSafe(r); what != "" {
 		return control.NotSafe(what, r.Workspace)
@@ -139,14 +136,14 @@ func lastWord(r *state.Record) error {
 	return nil
 }
 
-// notSafe is what the daemon's last status says of it.
+// notSafe is NotSafe of the daemon's last status.
 func notSafe(r *state.Record) string {
 	s, _ := lastStatus(r)
 	return s.NotSafe
 }
 
-// lastStatus is the last that the daemon of a record wrote. Another daemon may
-// have written there since, whose word is not about this mount.
+// lastStatus is the last status that the daemon of a record wrote. Another daemon
+// may have written there since: its status is not about this mount.
 func lastStatus(r *state.Record) (s control.Status, ok bool) {
 	b, _, err := r.Status()
 	if err == nil {
@@ -159,12 +156,12 @@ func lastStatus(r *state.Record) (s control.Status, ok bool) {
 }
 
 // deathLimit is how long a daemon that has hung up, was killed or ends by force may take
-// to be gone, and what it had to be free.
+// to be gone and release its locks.
 var deathLimit = control.AnswerLimit
 
-// forceLimit is how long --force waits for each of the daemon's answer and its
-// end by itself, also when it has hung up. It is short: what then comes takes nothing more
-// from a daemon that is only slow than what that would do itself.
+// forceLimit is how long --force waits for the daemon's answer, and again for its end,
+// also if it has hung up. It is short: the steps after it do no more to a daemon that is
+// only slow than it would do itself.
 const forceLimit = 2 * time.Second
 
 func askToUnmount(ctx context.Context, r *state.Record, req control.UnmountRequest) (control.UnmountResult, error) {
@@ -180,8 +177,8 @@ func askToUnmount(ctx context.Context, r *state.Record, req control.UnmountReque
 	return client.Unmount(ctx, req)
 }
 
-// umountHung takes the mount from a daemon that does not answer, and ends it.
-// One that was only slow ends by itself once its connection is gone.
+// umountHung unmounts for a daemon that does not answer, and ends it. One that was
+// only slow ends by itself once its connection is gone.
 func umountHung(ctx context.Context, r *state.Record) (control.UnmountResult, error) {
 	res, err := umountShown(r, control.UnmountRequest{Force: true})
 	if errors.Is(err, mountpoint.ErrNotMounted) {
@@ -209,7 +206,7 @@ func endsWithin(ctx context.Context, r *state.Record, limit time.Duration) error
 	return waitForEnd(ctx, r)
 }
 
-// umountDead takes away what a killed daemon left.
+// umountDead removes the mount and the record that a killed daemon left.
 func umountDead(r *state.Record) (control.UnmountResult, error) {
 	res, err := umountShown(r, control.UnmountRequest{Lazy: true})
 	if errors.Is(err, mountpoint.ErrNotMounted) {
@@ -224,8 +221,8 @@ func umountDead(r *state.Record) (control.UnmountResult, error) {
 	return res, err
 }
 
-// umountUnknown unmounts a wsmount mount that the state directory does not
-// know: somebody else's, or one with another --state-dir.
+// umountUnknown unmounts a wsmount mount that the state directory does not know:
+// another user's, or one with another --state-dir.
 func umountUnknown(c *cli.Context, path string, req control.UnmountRequest, unknown error) error {
 	table, err := mountpoint.ReadTable()
 	if err != nil {
@@ -245,8 +242,8 @@ func umountUnknown(c *cli.Context, path string, req control.UnmountRequest, unkn
 	return reportUmount(c.App.Writer, c.Bool("json"), res)
 }
 
-// umountShown unmounts the mount of a record without its daemon's help, and no
-// other that stands in its place.
+// umountShown unmounts the mount of a record without its daemon's help, but no
+// other mount in its place.
 func umountShown(r *state.Record, req control.UnmountRequest) (control.UnmountResult, error) {
 	if table, err := mountpoint.ReadTable(); err == nil && !table.Shows(r.Mountpoint, r.Device) {
 		return control.UnmountResult{Schema: control.UnmountSchema, Mountpoint: r.Mountpoint},
@@ -263,7 +260,7 @@ func umountPath(path string, req control.UnmountRequest) (control.UnmountResult,
 		return res, err
 	}
 	m, ok := table.At(path)
-	if !ok || !m.Ours() { // what lies there now is somebody else's
+	if !ok || !m.Ours() { // another mount lies there now
 		return res, fmt.Errorf("unmount %s: %w", path, mountpoint.ErrNotMounted)
 	}
 	var inside []mountpoint.Mount
@@ -350,8 +347,8 @@ func openText(files int) string {
 	return ": " + plural(files, "1 file is open", fmt.Sprintf("%d files are open", files))
 }
 
-// unseenUser says what to do where a mount is in use and nobody is seen to use
-// it. With open files, a close may be under way, of which no descriptor is left.
+// unseenUser is the advice for a mount in use of which no user is visible. With
+// open files, a close may be under way, of which no descriptor is left.
 func unseenUser(root, open bool) string {
 	switch {
 	case root && open:

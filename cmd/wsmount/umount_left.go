@@ -19,9 +19,9 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/statustext"
 )
 
-// whatStays counts what a mount that has ended left unsent in its working copies.
-// Where a daemon could still say that nothing is, they are not looked at. The error
-// is that of one that cannot be read, of which the next mount and recover tell more.
+// whatStays counts the unsent changes that an ended mount left in its working copies. They are not
+// inspected if the daemon's last status says that there are none. The error is of a working copy
+// that cannot be read; the next mount and recover tell more of it.
 func whatStays(ctx context.Context, r *state.Record, dirs []string, res *control.UnmountResult) (unread error) {
 	if s, ok := lastStatus(r); ok && s.State == control.Stopped && statustext.AllSent(s) {
 		return nil
@@ -42,10 +42,10 @@ func whatStays(ctx context.Context, r *state.Record, dirs []string, res *control
 	return unread
 }
 
-// inspectEnded says what the working copy in a directory holds once its daemon has ended.
-// One that the next mount has taken over is InUse, and its changes are that mount's to send. A
-// process that the daemon had just forked keeps the lock until it executes its program: that is
-// waited for, for a while.
+// inspectEnded reports the content of the working copy in a directory after its daemon has
+// ended. If the next mount has taken it over it is InUse, and that mount sends its changes. A
+// process that the daemon had just forked keeps the lock until it executes its program:
+// inspectEnded waits for that, for deathLimit at most.
 func inspectEnded(ctx context.Context, dir string) (leftover.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, deathLimit)
 	defer cancel()
@@ -56,9 +56,9 @@ func inspectEnded(ctx context.Context, dir string) (leftover.Report, error) {
 	return l, err
 }
 
-// leftBy is the last word of a mount that was at a path and ended before all was safe, as long as
-// a working copy has some of that: who waits for its end may ask when it has just ended. nil:
-// there is none.
+// leftBy is lastWord of a mount that was at a path and ended before all was safe, while a working
+// copy still holds unsafe changes: a caller that waits for its end may come just after it. nil: no
+// such mount.
 func leftBy(c *cli.Context, at string) error {
 	dirs, err := findCopies(c, "")
 	if err != nil {
@@ -99,9 +99,9 @@ func copyDirs(r *state.Record) []string {
 	return dirs
 }
 
-// exportLeft copies what a mount that was ended by force has not sent to a
-// place where a person finds it. It stays in the working copy, too. The error
-// says that there was something.
+// exportLeft copies the unsent changes of a mount that was ended by force to a
+// directory where a person finds them. They stay in the working copy, too. The
+// error says that there were some.
 func exportLeft(ctx context.Context, r *state.Record, dirs []string) error {
 	if err := endsWithin(ctx, r, deathLimit); err != nil {
 		return err
@@ -142,8 +142,8 @@ func exportLeft(ctx context.Context, r *state.Record, dirs []string) error {
 	return nil
 }
 
-// staysText says what stays in the working copies of a mount that has ended, ""
-// when nothing does.
+// staysText names the changes that stay in the working copies of an ended mount; "" if there are
+// none.
 func staysText(res control.UnmountResult) string {
 	changes := fmt.Sprintf("%s in the working copy, unsent%s",
 		plural(res.Unsent, "1 change stays", fmt.Sprintf("%d changes stay", res.Unsent)), note(res.Conflicts > 0, count(res.Conflicts, "conflict")))

@@ -14,23 +14,23 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/statustext"
 )
 
-// settleLimit is how long a daemon with nothing to send may take to end before it
-// is asked what keeps it.
+// settleLimit is how long a daemon with nothing to send may take to end before it is asked for the
+// reason.
 const settleLimit = 300 * time.Millisecond
 
 // askAgain is how often a daemon is asked whether other mount namespaces keep it: it does not
 // know while it still sends.
 const askAgain = time.Second
 
-// asLongAsItTries is the limit of who gives none: that of the daemon, which then says why not all
-// is sent, and endLimit for its end.
+// asLongAsItTries is the limit if the caller gives none: that of the daemon, after which it
+// reports why some changes are not sent, and endLimit for its end.
 const (
 	asLongAsItTries time.Duration = -1
 	endLimit                      = 10 * time.Second
 )
 
-// within is a limit in time, for a daemon of which the status is known. It closes its parts one
-// after the other, and each of them tries its store.
+// within is the limit as a duration, for a daemon with status s. The daemon closes its parts
+// one after the other, and each of them tries its store.
 func within(limit time.Duration, s control.Status) time.Duration {
 	if limit != asLongAsItTries {
 		return limit
@@ -44,11 +44,11 @@ func within(limit time.Duration, s control.Status) time.Duration {
 	return max(tries, cache.DefaultPatience) + endLimit
 }
 
-// waitUntilSent returns when the daemon of a mount has ended. As long as it
-// sends something within the limit, or comes further with it, it may go on. One
-// that lives on because of other mount namespaces is not waited for when it has
-// nothing to send, and who has these is the result; nor when it may not send. Where
-// the context ends, the daemon does not.
+// waitUntilSent returns when the daemon of a mount has ended. As long as it sends
+// something within the limit, or makes progress with it, it may go on. A daemon
+// that lives on because of other mount namespaces is not waited for if it has
+// nothing to send, and the holders of these are the result; nor if it may not send.
+// The end of the context does not end the daemon.
 func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) ([]mountpoint.Holder, error) {
 	settle := settleLimit
 	if limit != asLongAsItTries {
@@ -71,20 +71,20 @@ func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) ([
 	}.wait(ctx, limit)
 }
 
-// A detached is the daemon of a mount that has been unmounted, as who waits for it sees it.
+// A detached is the daemon of an unmounted mount, as seen by the caller that waits for it.
 type detached struct {
 	at   string                                            // the mount point
 	ends func(context.Context) error                       // nil: the daemon has ended; else the context has
 	ask  func(context.Context) (s control.Status, ok bool) // false: it does not answer
-	beat func(context.Context) uint64                      // of what it does
-	late func(s control.Status, known bool) error          // that it has not ended
+	beat func(context.Context) uint64                      // of its work
+	late func(s control.Status, known bool) error          // the error that it has not ended
 }
 
-// wait is waitUntilSent from where the daemon has not ended at once.
+// wait is waitUntilSent for a daemon that has not ended at once.
 func (d detached) wait(ctx context.Context, limit time.Duration) ([]mountpoint.Holder, error) {
 	begun, waited := time.Now(), false
 	beat := d.beat(ctx)
-	last, known := d.ask(ctx) // what it had to send when the limit began
+	last, known := d.ask(ctx) // its unsent changes when the limit began
 	over := begun.Add(within(limit, last))
 	for now, answers := last, known; ; {
 		if answers && len(now.HeldBy) > 0 {
@@ -137,7 +137,7 @@ func commitHalt(s control.Status) string {
 	return ""
 }
 
-// beatOf asks a daemon for the beat of what it does; 0 from one that does not say.
+// beatOf asks a daemon for the beat of its work; 0 if it does not answer.
 func beatOf(ctx context.Context, r *state.Record) uint64 {
 	work, _ := control.NewClient(r.SocketPath()).Work(ctx)
 	return work.Beat
@@ -158,8 +158,8 @@ func waitForEnd(ctx context.Context, r *state.Record) error {
 	return nil
 }
 
-// notEnded is the error of who waits no longer for a daemon: what is not sent, and why, as far as
-// its status says that.
+// notEnded is the error if the wait for a daemon is given up: the unsent changes, and the
+// reasons, as far as its status has them.
 func notEnded(r *state.Record, s control.Status) error {
 	e := exit.New(exit.Unsafe, "%s is unmounted, but its daemon (pid %d) has not ended yet", r.Mountpoint, r.PID)
 	if e.Details = statustext.Left(s); len(e.Details) == 0 {

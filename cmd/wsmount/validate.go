@@ -29,7 +29,7 @@ func validateCommand() *cli.Command {
 	}
 }
 
-// validation is what `wsmount validate --json` prints.
+// validation is the output of `wsmount validate --json`.
 type validation struct {
 	Schema   string        `json:"schema"` // wsmount.validate/v1
 	Valid    bool          `json:"valid"`

@@ -15,7 +15,7 @@ import (
 // version is set by the linker for releases.
 var version = ""
 
-// versionInfo is what `wsmount version --json` prints.
+// versionInfo is the output of `wsmount version --json`.
 type versionInfo struct {
 	Schema    string   `json:"schema"` // wsmount.version/v1
 	Version   string   `json:"version"`
