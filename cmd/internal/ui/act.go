@@ -13,7 +13,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/wrap"
 )
 
-// A notice says what became of an action.
+// A notice is the result of an action.
 type notice struct {
 	Title string
 	Lines []string
@@ -23,8 +23,8 @@ type notice struct {
 	id string
 }
 
-// notices are the last of them. A page that is loaded again shows one again, and does nothing
-// again.
+// notices keeps the last ones. A page that is loaded again shows its notice again, and does not
+// repeat the action.
 type notices struct {
 	mu   sync.Mutex // guards list
 	list []notice
@@ -52,7 +52,7 @@ func (l *notices) page(_ context.Context, a ask) (view, error) {
 	return view{}, exit.New(exit.Unresolvable, "this was too long ago to be told again").Hint("`wsmount log` has what was done")
 }
 
-// act answers a form with what do makes of a mount that answers.
+// act answers a form with the result of do on a mount that answers.
 func (s *server) act(do func(ctx context.Context, a ask) (notice, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := r.ParseForm(); err != nil {
@@ -76,10 +76,10 @@ func (s *server) act(do func(ctx context.Context, a ask) (notice, error)) http.H
 	}
 }
 
-// actLimit is how long an action may come no further.
+// actLimit is how long an action may make no progress.
 const actLimit = time.Minute
 
-// commit sends what has changed.
+// commit sends the changes.
 func commit(ctx context.Context, a ask) (notice, error) {
 	message := wrap.OneLine(a.query.Get("message"))
 	res, err := a.Sync(ctx, control.SyncRequest{Verb: control.VerbCommit, Message: message, Confirm: a.query.Get("confirm") != "", Timeout: actLimit.Seconds()})

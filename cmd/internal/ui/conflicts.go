@@ -40,7 +40,7 @@ func conflicts(ctx context.Context, a ask) (view, error) {
 	return view{Page: "conflicts", Title: "Conflicts", Body: b}, err
 }
 
-// sideBytes bounds what a page shows of a side.
+// sideBytes bounds the part of a side that a page shows.
 const sideBytes = 128 << 10
 
 type conflictBody struct {
@@ -52,7 +52,7 @@ type conflictBody struct {
 	ReadOnly string
 }
 
-// A side is what one of both has, or what both began from.
+// A side is the local or remote content of a conflict, or their base.
 type side struct {
 	Name, Title string
 	Text        string
@@ -62,7 +62,7 @@ type side struct {
 	whole bool
 }
 
-// conflict shows both sides of one.
+// conflict shows both sides of a conflict.
 func conflict(ctx context.Context, a ask) (view, error) {
 	at := clean(a.query.Get("path"))
 	c, err := a.conflictAt(ctx, at)
@@ -76,7 +76,7 @@ func conflict(ctx context.Context, a ask) (view, error) {
 		}
 		if ours, theirs := b.Sides[0], b.Sides[1]; ours.whole && theirs.whole {
 			text := string(textdiff.Diff("remote", []byte(theirs.Text), "local", []byte(ours.Text)))
-			if _, rest, ok := bytes.Cut([]byte(text), []byte("\n")); ok { // its first line is a command that was not given
+			if _, rest, ok := bytes.Cut([]byte(text), []byte("\n")); ok { // the first line is a fictitious command
 				text = string(rest)
 			}
 			b.Diff, b.Left = parseDiff(text)
@@ -99,7 +99,7 @@ func (a ask) conflictAt(ctx context.Context, at string) (control.Conflict, error
 	return control.Conflict{}, exit.New(exit.Unresolvable, "%s has no conflict any more", wrap.OneLine(at)).Hint("`wsmount conflicts list` lists those that there are")
 }
 
-// versionOf tells a conflict from the same one after a side has changed.
+// versionOf identifies a conflict together with the state of its sides.
 func versionOf(c control.Conflict) string {
 	return c.Theirs + " " + strconv.FormatInt(c.Ours, 10) + " " + strconv.FormatInt(c.Since.UnixNano(), 10)
 }
@@ -133,7 +133,7 @@ func (a ask) read(ctx context.Context, at string, s side) side {
 	return s
 }
 
-// side sends a side as it is, to be kept in a file: no browser shows it.
+// side sends a side unchanged, as a download: no browser shows it.
 func (s *server) side(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	c, st, err := s.reach(r.Context())
@@ -153,7 +153,7 @@ func (s *server) side(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// keeps say what is kept of a conflict.
+// keeps are the texts for the kept side of a conflict.
 var keeps = map[string]string{
 	control.KeepOurs:   "kept the local version",
 	control.KeepTheirs: "took the remote version",

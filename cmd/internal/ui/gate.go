@@ -12,21 +12,21 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 )
 
-// A gate lets one browser in, and nothing else that can reach a port of this machine: other
-// users of it, and pages of other sites that a browser shows.
+// A gate lets one browser in, and no other client that can reach a port of this machine, such
+// as its other users, and pages of other sites in a browser.
 //
 //   - The address that is printed has a token, which is exchanged once for a cookie that no
 //     script can read and no other site can have sent.
 //   - A request must name this address as its host: the name of another site that was made to
 //     lead here (DNS rebinding) is refused.
-//   - What changes something must come from a page of this address: browsers say in Origin
-//     where a form stands, the port too, which cookies do not know.
-//   - A page loads nothing but from here, runs no script that stands in it, and is shown in
-//     no frame.
+//   - A request that changes something must come from a page of this address: browsers send
+//     the address of the form in Origin, with its port, which cookies ignore.
+//   - A page loads nothing from other addresses, runs no inline script, and is shown in no
+//     frame.
 //
-// Cookies know no ports: the cookie has the port in its name, and a server on another port of
-// 127.0.0.1 that the same browser opens is sent it. Who does not trust the servers of this
-// machine uses a browser profile of its own.
+// Cookies ignore ports: the cookie has the port in its name, and a server on another port of
+// 127.0.0.1 that the same browser opens is sent it. On a machine with untrusted servers, use
+// a browser profile of its own.
 type gate struct {
 	host, local string // by which it is called
 	cookie      string // its name
@@ -41,7 +41,7 @@ func newGate(port int) *gate {
 		cookie: fmt.Sprintf("wsmount-ui-%d", port), session: rand.Text(), token: rand.Text()}
 }
 
-// address is what lets one browser in, once.
+// address is the address that lets one browser in, once.
 func (g *gate) address() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -51,10 +51,10 @@ func (g *gate) address() string {
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// maxForm bounds what a form sends.
+// maxForm bounds the size of a form.
 const maxForm = 64 << 10
 
-// guard answers who may not ask, with refuse, and passes everything else on.
+// guard answers requests that are not admitted, with refuse, and passes all others on.
 func (g *gate) guard(next http.Handler, refuse func(w http.ResponseWriter, r *http.Request, why *exit.Error)) http.Handler {
 	files := http.FileServerFS(assets)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

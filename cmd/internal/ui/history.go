@@ -27,13 +27,13 @@ type changesBody struct {
 	Groups       []group
 	Notes        []string
 	Older, First string // addresses of other pages; "": there are none
-	IsFile       bool   // Path is what the page is about
+	IsFile       bool   // the page is about Path
 	ReadOnly     string
 }
 
-// A group is what one turn changed, or one commit has, or what is in neither.
+// A group is the changes of one turn, or of one commit, or those in neither.
 type group struct {
-	ID      string // of what the group is, for the page
+	ID      string // its first version's ID, for the page
 	Title   string
 	To      time.Time // of the last
 	Diffs   []reference
@@ -52,8 +52,8 @@ type entry struct {
 	Gone                     bool   // its content is not kept
 }
 
-// changes shows what changed, by turn, the newest first; of a path, a turn or a conversation
-// where the query says so.
+// changes shows the changes by turn, the newest first; those of a path, a turn or a
+// conversation if the query names one.
 func changes(ctx context.Context, a ask) (view, error) {
 	b, err := a.versions(ctx, "/changes")
 	return view{Page: "changes", Title: "Changes", Body: b}, err
@@ -67,7 +67,7 @@ func file(ctx context.Context, a ask) (view, error) {
 }
 
 // versions asks for one page of the history. A page begins after so many versions of a time:
-// what happens meanwhile moves none from one page to the next.
+// later changes move no version from one page to the next.
 func (a ask) versions(ctx context.Context, page string) (changesBody, error) {
 	q := a.query
 	b := changesBody{Path: clean(q.Get("path")), Turn: strings.TrimSpace(q.Get("turn"))}
@@ -110,8 +110,8 @@ func (a ask) versions(ctx context.Context, page string) (changesBody, error) {
 // clean is a path of the mount without leading slash.
 func clean(p string) string { return strings.Trim(path.Clean("/"+p), "/") }
 
-// grouped puts versions that follow each other together by turn, or else by commit. They are
-// those of a path, with all below.
+// grouped groups consecutive versions by turn, or else by commit. list is the versions of a path
+// and all below.
 func (a ask) grouped(list []cache.Version, path string) (groups []group) {
 	kind := func(v cache.Version) cache.State {
 		if v.Turn != "" {
@@ -130,7 +130,7 @@ func (a ask) grouped(list []cache.Version, path string) (groups []group) {
 	return groups
 }
 
-// group is what belongs to a state, the zero one for none.
+// group is the versions of a turn or commit; of is zero for those in neither.
 func (a ask) group(of cache.State, list []cache.Version, path string) group {
 	g := group{ID: list[0].ID, To: list[0].Time, Title: "Not in a turn"}
 	if !of.IsZero() {
@@ -149,7 +149,7 @@ func (a ask) group(of cache.State, list []cache.Version, path string) group {
 	}
 	for _, at := range parts {
 		if a.partOf(path).At == a.partOf(at).At {
-			at = path // no more than the page is about
+			at = path // not beyond the page's path
 		}
 		in := ""
 		if len(parts) > 1 {
@@ -164,14 +164,14 @@ func (a ask) group(of cache.State, list []cache.Version, path string) group {
 	return g
 }
 
-// where is the path that a file had when a version came about.
+// where is the path that a file had when the version was made.
 func where(v cache.Version) string { return cmp.Or(v.Was, v.Path) }
 
 func (a ask) entry(v cache.Version) entry {
 	word, reason := past.Change(v)
 	at := where(v)
 	by := v
-	if v.Turn != "" { // which the group tells
+	if v.Turn != "" { // the group names it
 		by.Turn, by.Conversation = "", ""
 	}
 	e := entry{Version: v, Word: word, Where: visible(past.Path(v)), By: visible(past.By(by, reason)),
@@ -190,7 +190,7 @@ func (a ask) entry(v cache.Version) entry {
 	return e
 }
 
-// stateQuery is a state as the query of an address has it, and stateOf reads it.
+// stateQuery is a state as the query of an address, and stateOf reads it.
 func stateQuery(s cache.State) []string {
 	before := ""
 	if s.Before {
@@ -203,7 +203,7 @@ func stateOf(q url.Values) cache.State {
 	return cache.State{Version: q.Get("version"), Turn: q.Get("turn"), Conversation: q.Get("conversation"), Commit: q.Get("commit"), Before: q.Get("before") != ""}
 }
 
-// called is what a page calls a state.
+// called is the name of a state on a page.
 func called(s cache.State) string {
 	name := "the version before"
 	switch {
@@ -230,11 +230,11 @@ const diffBytes = 512 << 10
 type diffBody struct {
 	What    string
 	Files   []fileDiff
-	Left    string // what is left out
+	Left    string // says how much is left out
 	Command string // that shows all of it
 }
 
-// diff shows what a state changed, or how it differs from what is there now.
+// diff shows the changes of a state, or its difference from the present.
 func diff(ctx context.Context, a ask) (view, error) {
 	s, at := stateOf(a.query), clean(a.query.Get("path"))
 	req := control.DiffRequest{Path: at, From: s}
@@ -250,7 +250,7 @@ func diff(ctx context.Context, a ask) (view, error) {
 	kept, omitted := wrap.Beginning(res.Diff, diffBytes)
 	b := diffBody{What: what, Command: "wsmount diff " + a.m.Mountpoint + " " + cmp.Or(at, ".")}
 	var left int
-	var ends []string // which the page tells
+	var ends []string // the page names it
 	if !s.IsZero() {
 		ends = []string{"@before " + s.Name(), "@" + s.Name()}
 	}
@@ -274,7 +274,7 @@ type restoreBody struct {
 // mostListed bounds each list of a page.
 const mostListed = 200
 
-// restorePlan says what a restore would do, with the button that does it.
+// restorePlan shows the effect of a restore, with the button that does it.
 func restorePlan(ctx context.Context, a ask) (view, error) {
 	s, at := stateOf(a.query), clean(a.query.Get("path"))
 	b := restoreBody{Path: at, What: called(s), ReadOnly: a.readOnly(at)}
@@ -297,14 +297,14 @@ func restorePlan(ctx context.Context, a ask) (view, error) {
 	return v, nil
 }
 
-// shorten leaves of a list what a page shows, and says how many are left out.
+// shorten cuts a list to the part that a page shows, and returns the number of entries left out.
 func shorten[T any](list *[]T) (left int) {
 	left = max(len(*list)-mostListed, 0)
 	*list = (*list)[:len(*list)-left]
 	return left
 }
 
-// restore brings a path back.
+// restore restores a path.
 func restore(ctx context.Context, a ask) (notice, error) {
 	s, at := stateOf(a.query), clean(a.query.Get("path"))
 	res, err := a.Restore(ctx, control.RestoreRequest{Path: at, State: s})

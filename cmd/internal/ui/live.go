@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	lookEvery     = time.Second      // is the mount looked at while a page is open
-	heartbeat     = 15 * time.Second // on a stream on which nothing happens
+	lookEvery     = time.Second      // between looks at the mount while a page is open
+	heartbeat     = 15 * time.Second // on an idle stream
 	mostListeners = 64               // pages that are open at once
 )
 
-// live tells pages that are open when the mount has changed. It looks at it once for all of
-// them, and not at all when none is open.
+// live tells open pages when the mount has changed. It looks at the mount once for all of
+// them, and not at all if none is open.
 type live struct {
-	mu        sync.Mutex // guards what follows
-	seen      string     // when it was last looked at
+	mu        sync.Mutex // guards the fields below
+	seen      string     // the state at the last look
 	listeners map[chan string]struct{}
 }
 
 func newLive() *live { return &live{listeners: map[chan string]struct{}{}} }
 
-// watch looks every so often, until ctx ends.
+// watch looks at the given interval, until ctx ends.
 func (l *live) watch(ctx context.Context, every time.Duration, look func(context.Context) string) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -52,8 +52,8 @@ func (l *live) listening() bool {
 	return len(l.listeners) > 0
 }
 
-// tell gives each listener what was seen, if that is new. One that has not taken what was
-// before gets only the newest.
+// tell sends the seen state to each listener, if it is new. A listener that has not taken
+// the one before gets only the newest.
 func (l *live) tell(seen string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,8 +86,8 @@ func (l *live) listen() (seen <-chan string, stop func()) {
 	}
 }
 
-// stream tells a page, as server-sent events (HTML Living Standard), when the mount has
-// changed since what the page has seen.
+// stream tells a page, as server-sent events (HTML Living Standard), when the mount
+// differs from the state that the page has seen.
 func (s *server) stream(w http.ResponseWriter, r *http.Request) {
 	changed, stop := s.live.listen()
 	defer stop()
@@ -119,14 +119,13 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// look is how the mount is now, in a word that changes whenever a page may.
+// look is a digest of the mount's state that changes whenever a page may.
 func (s *server) look(ctx context.Context) string {
 	_, st, err := s.reach(ctx)
 	return seen(st, err)
 }
 
-// seen is a word for a status. What changes all the time, and shows nothing that has
-// happened, is no part of it.
+// seen is a digest of a status, without fields that change all the time and show no event.
 func seen(st control.Status, err error) string {
 	var b []byte
 	if err != nil {

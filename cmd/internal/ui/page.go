@@ -46,18 +46,18 @@ var templates = sync.OnceValue(func() map[string]*template.Template {
 	return all
 })
 
-// A view is what a page shows.
+// A view is the content of a page.
 type view struct {
 	Page  string // its template, and the name of its tab
 	Title string
 	Body  any
 
 	// Keep has the page stay as it is when the mount changes, and only say that it has:
-	// nobody should press a button that became another under the hand.
+	// a button must not change at the moment when a person presses it.
 	Keep bool
 }
 
-// A frame is what stands round each page.
+// A frame is the surroundings of each page.
 type frame struct {
 	view
 	Workspace, Mountpoint, Version string
@@ -77,7 +77,7 @@ type tab struct {
 	Count     int
 }
 
-// ask is what a page, or an action, is made of.
+// ask is the input of a page, or of an action.
 type ask struct {
 	*server
 	Client
@@ -85,7 +85,7 @@ type ask struct {
 	query  url.Values // of the address, and of the form
 }
 
-// page answers with what show makes of a mount that answers.
+// page answers with the view that show makes of a mount that answers.
 func (s *server) page(show func(ctx context.Context, a ask) (view, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
@@ -103,11 +103,11 @@ func (s *server) page(show func(ctx context.Context, a ask) (view, error)) http.
 	}
 }
 
-// send writes a page. err is why it does not show what was asked for.
+// send writes a page. err is why it does not show the requested view.
 func (s *server) send(w http.ResponseWriter, v view, st control.Status, err error) {
 	f := frame{view: v, Workspace: s.m.Workspace, Mountpoint: s.m.Mountpoint, Version: s.version,
 		Error: exit.From(err), Seen: seen(st, nil), Live: true, Now: s.now()}
-	if st.Schema == "" { // it said nothing
+	if st.Schema == "" { // it did not answer
 		f.State, f.Tone, f.Seen = "not mounted", "bad", seen(st, err)
 	} else {
 		f.State = statustext.Summary(st, s.now())
@@ -129,7 +129,7 @@ func (s *server) send(w http.ResponseWriter, v view, st control.Status, err erro
 	write(w, f, status)
 }
 
-// refused answers who was not let in: with nothing of the mount.
+// refused answers a browser that was not let in, with nothing of the mount.
 func (s *server) refused(w http.ResponseWriter, _ *http.Request, why *exit.Error) {
 	write(w, frame{view: view{Page: "error", Title: "Refused"}, Error: why}, http.StatusForbidden)
 }
@@ -167,7 +167,7 @@ func notFound(_ context.Context, a ask) (view, error) {
 	return view{}, exit.New(exit.Unresolvable, "there is no such page").Hint("the pages are those above")
 }
 
-// allReadOnly is why nothing in a mount can be changed, "" where something can.
+// allReadOnly is the reason why nothing in a mount can be changed; "" if something can.
 func allReadOnly(st control.Status) string {
 	why := ""
 	for _, p := range st.Parts {
@@ -199,7 +199,7 @@ func (a ask) partOf(path string) (best control.Part) {
 	return best
 }
 
-// readOnly is why a path cannot be changed, or "".
+// readOnly is the reason why a path cannot be changed, or "".
 func (a ask) readOnly(path string) string {
 	p := a.partOf(path)
 	if p.ReadOnly == "" && a.status.ReadOnly {

@@ -36,7 +36,7 @@ type overviewPart struct {
 	Rows     []row
 }
 
-// overview says how the mount is, what keeps it from being otherwise first.
+// overview shows the state of the mount, with the reasons for restrictions and failures first.
 func overview(_ context.Context, a ask) (view, error) {
 	var b overviewBody
 	now := a.now()
@@ -74,7 +74,7 @@ type sending struct {
 	Text string
 }
 
-// queue shows what the stores do not have yet, and what failed.
+// queue shows the changes that the stores do not have yet, and failures.
 func queue(_ context.Context, a ask) (view, error) {
 	b := queueBody{ReadOnly: allReadOnly(a.status), Empty: true}
 	now := a.now()

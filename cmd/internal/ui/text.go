@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// visible is a name of which nothing is hidden: characters that show nothing, or that turn
-// the direction of those around them, and bytes that are none, are written as Go writes them.
+// visible is a name with nothing hidden: invisible characters, those that change the
+// direction of text around them, and invalid bytes are written as Go escapes.
 func visible(s string) string {
 	if strings.IndexFunc(s, hidden) < 0 && utf8.ValidString(s) {
 		return s
@@ -62,7 +62,7 @@ type piece struct {
 	Code bool
 }
 
-// prose is a message with its commands apart, which it has in backquotes.
+// prose splits a message into text and its commands, which are in backquotes.
 func prose(s string) (out []piece) {
 	for i, text := range strings.Split(s, "`") {
 		if text != "" {
@@ -78,7 +78,7 @@ type line struct {
 	Text string
 }
 
-// A fileDiff is what differs in one file.
+// A fileDiff is the differences of one file.
 type fileDiff struct {
 	Name  string
 	Lines []line
@@ -88,9 +88,9 @@ type fileDiff struct {
 // mostLines bounds the lines of a diff that a page shows.
 const mostLines = 5000
 
-// parseDiff takes a unified diff apart. It counts the lines of each hunk: a line that was
-// removed may look like the head of a file. left is how many lines it has not shown. Names of
-// files stand without the first of the ends that they have.
+// parseDiff parses a unified diff. It counts the lines of each hunk: a removed line may look
+// like the head of a file. left is the number of lines left out. Of the names of files it
+// removes the first of the ends that fits.
 func parseDiff(text string, ends ...string) (files []fileDiff, left int) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	var f *fileDiff
@@ -140,7 +140,7 @@ func parseDiff(text string, ends ...string) (files []fileDiff, left int) {
 		case strings.HasPrefix(l, "@@ "):
 			removed, added = hunk(l)
 			add("at", l)
-		default: // what the daemon says of a file that it does not compare
+		default: // the daemon's note on a file that it does not compare
 			files, f = append(files, fileDiff{Note: visible(l)}), nil
 		}
 	}
@@ -160,7 +160,7 @@ func heading(from, to string) string {
 	return from + " → " + to
 }
 
-// hunk is how many lines of each side follow the line that begins a hunk.
+// hunk returns how many lines of each side follow the head of a hunk.
 func hunk(l string) (removed, added int) {
 	fields := strings.Fields(l)
 	if len(fields) < 3 {

@@ -1,16 +1,16 @@
-// Package ui serves one mount to a person's browser: what changed by turn, conflicts with a
-// button for each side, the history of a file, what waits to be sent, and how the mount is.
+// Package ui serves one mount to a person's browser: the changes by turn, conflicts with a
+// button for each side, the history of a file, unsent changes, and the mount's state.
 //
 // It promises that
 //
 //   - only the address 127.0.0.1 is listened on, and only the browser that was given the
 //     one-time address is answered (package comment of gate.go);
-//   - a page shows and does what the control API answers and allows to the user of this
-//     process, as the commands of wsmount do: there is no other way from here to the files;
+//   - a page shows and does only things that the control API allows to the user of this
+//     process, as the commands of wsmount do: it has no other way to the files;
 //   - nothing is loaded from elsewhere, and everything can be read, and done, without
 //     JavaScript, which only keeps the page up to date;
-//   - names and contents are shown as text, whatever is in them, and what is too much is cut
-//     with a word about it;
+//   - names and contents are shown as text, with any content, and are cut with a note if they
+//     are too long;
 //   - it speaks of one mount, as package attach has it, and says so when that has ended.
 //
 // One use:
@@ -34,7 +34,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 )
 
-// A Client is what the pages ask of a mount: the part of *control.Client that they need.
+// A Client is the part of *control.Client that the pages need.
 type Client interface {
 	Status(ctx context.Context) (control.Status, error)
 	Log(ctx context.Context, r control.LogRequest) (control.LogResult, error)
@@ -50,12 +50,12 @@ type Client interface {
 	Patient(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc)
 }
 
-// A Mount is the one that the pages speak of.
+// A Mount is the mount that the pages show.
 type Mount struct {
 	Workspace, Mountpoint string
 
-	// Reach finds the mount as it is now. The error says why it is not to be spoken of any
-	// more, or not now.
+	// Reach finds the mount as it is now. The error says why it cannot be shown any more, or not
+	// now.
 	Reach func() (Client, error)
 }
 
@@ -73,12 +73,12 @@ type Options struct {
 	Port    int    // 0: the kernel chooses one that is free
 	Version string // of this program
 
-	// Ready is called once with the address that lets one browser in, when it is listened on.
-	// An error of it ends Serve. nil: nobody is told.
+	// Ready, if not nil, is called once with the address that lets one browser in, after the
+	// port is open. An error of it ends Serve.
 	Ready func(url string) error
 }
 
-// endLimit is how long answers that are under way may take when the pages end.
+// endLimit is how long answers under way may take when Serve ends.
 const endLimit = 2 * time.Second
 
 // Serve answers until ctx ends.
@@ -92,7 +92,7 @@ func Serve(ctx context.Context, m Mount, o Options) error {
 	s := newServer(m, l.Addr().(*net.TCPAddr).Port, o.Version)
 	h := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)} // what a browser hung up on
+		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)} // browsers that hung up
 	go s.live.watch(ctx, lookEvery, s.look)
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(l) }()
@@ -150,7 +150,7 @@ func (s *server) handler() http.Handler {
 	return s.gate.guard(mux, s.refused)
 }
 
-// reach is the mount as it is now, and how it is.
+// reach returns the mount as it is now, and its status.
 func (s *server) reach(ctx context.Context) (Client, control.Status, error) {
 	c, err := s.m.Reach()
 	if err != nil {
