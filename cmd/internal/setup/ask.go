@@ -29,10 +29,10 @@ type Asker struct {
 // NewAsker reads answers, and writes questions.
 func NewAsker(in io.Reader, out io.Writer) *Asker { return &Asker{bufio.NewReader(in), out} }
 
-// errUnanswered ends the questions: nothing has been written before the last.
+// errUnanswered ends the questions: nothing is written before the last answer.
 var errUnanswered = exit.New(exit.Usage, "the questions were not answered, and nothing was written").Hint("give the answers as flags: `wsmount init --help`")
 
-// Ask asks until the answer passes check; an empty one is the usual one.
+// Ask asks until the answer passes check; an empty answer means usual.
 func (a *Asker) Ask(question, usual string, check func(string) error) (string, error) {
 	for {
 		if fmt.Fprint(a.out, question); usual != "" {
@@ -61,7 +61,7 @@ func (a *Asker) Yes(question string) bool {
 
 func anything(string) error { return nil }
 
-// Questions asks for what o does not say, once something is missing that is needed.
+// Questions asks for each field that o does not set.
 func (a *Asker) Questions(o *Options, gitKnows bool) (err error) {
 	ask := func(to *string, question, usual string, check func(string) error) {
 		if err == nil && *to == "" {
@@ -136,7 +136,7 @@ func (a *Asker) Questions(o *Options, gitKnows bool) (err error) {
 	return err
 }
 
-// checkService refuses an endpoint or a region that cannot be one, whatever the place.
+// checkService refuses an invalid endpoint or region, independently of the place.
 func (p provider) checkService(o Options) error {
 	if p.name == origin.GitHub {
 		if o.Endpoint == "" {
@@ -150,7 +150,7 @@ func (p provider) checkService(o Options) error {
 	return err
 }
 
-// usualDir is a directory of the name of a place.
+// usualDir is a directory with the name of a place.
 func (p provider) usualDir(place string) string {
 	place, _, _ = strings.Cut(strings.TrimRight(place, "/"), "#")
 	if place == "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
-// credentials say where the host has what a store asks for, and how the manifest calls that.
+// credentials say where the host keeps the secret of a store, and how the manifest names it.
 type credentials struct {
 	slug      string   // of the secret; empty: there are none
 	named     []string // variables by which the manifest names it; none: by the slug
@@ -35,8 +35,8 @@ func slugOf(a mountspec.Address) string {
 }
 
 // readCredentials reads Options.Credentials. Variables that a store's own tools know are
-// granted as they are, unless the host has them as a secret: as another they would not be
-// what they are for other workspaces any more.
+// granted as they are, unless the host has them as a secret: a second entry would change
+// them for other workspaces.
 func readCredentials(p provider, o Options, taken func(variable string) bool) (credentials, error) {
 	none := credentials{p: p}
 	how, rest, _ := strings.Cut(o.Credentials, ":")
@@ -63,7 +63,7 @@ func readCredentials(p provider, o Options, taken func(variable string) bool) (c
 	}
 	c := credentials{p: p, slug: slugOf(o.ID)}
 	if p.name == origin.GitHub {
-		c.named = p.usual // which the inventory says is the secret
+		c.named = p.usual // the inventory binds it to the secret
 	}
 	switch how {
 	case "", "env":
@@ -103,7 +103,7 @@ func readCredentials(p provider, o Options, taken func(variable string) bool) (c
 	return c, nil
 }
 
-// advice is what to do where a store does not take them.
+// advice is the advice if a store refuses them.
 func (c credentials) advice(o Options) string {
 	switch {
 	case len(c.variables) > 0:
@@ -116,7 +116,7 @@ func (c credentials) advice(o Options) string {
 	return "name those that it asks for with --credentials: " + credentialsHint
 }
 
-// variables are those of a secret: of one that is all of it, or one for each field.
+// variables are the variables of a secret: one that is all of it, or one for each field.
 func variables(fields, names []string) string {
 	if fields[0] == "token" {
 		return names[0]
@@ -128,7 +128,7 @@ func variables(fields, names []string) string {
 	return "{ " + strings.Join(pairs, ", ") + " }"
 }
 
-// format is how what is read is understood: a token as it is, and else JSON with its fields.
+// format is the format of a file or output: plain text for a token, else JSON with its fields.
 func (c credentials) format() string {
 	if c.p.name == origin.GitHub {
 		return ""

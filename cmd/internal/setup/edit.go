@@ -13,16 +13,16 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/linediff"
 )
 
-// An edit is what becomes of a host configuration.
+// An edit is a change of a host configuration.
 type edit struct {
 	path   string
 	was    *hostfile.File        // nil: there is none
-	text   []byte                // as it is to be
+	text   []byte                // the new text
 	parsed *host.Config          // of text
-	new    []configedit.Addition // what it does not have
+	new    []configedit.Addition // those that it lacks
 }
 
-// editOf adds to the configuration in use. What contradicts it is refused.
+// editOf adds to the configuration in use. A contradiction to it is refused.
 func editOf(cfg *host.Config, list []configedit.Addition) (edit, error) {
 	e := edit{path: cfg.Path, parsed: cfg}
 	if e.path == "" {
@@ -60,8 +60,8 @@ func editOf(cfg *host.Config, list []configedit.Addition) (edit, error) {
 	return e, nil
 }
 
-// lines are the additions by themselves, or where there is a configuration what becomes of
-// that, as a difference: a list or mapping that it has takes no second one of its name.
+// lines are the additions alone, or, if there is a configuration, the difference to it: an
+// existing list or mapping cannot stand there a second time.
 func (e edit) lines() (string, error) {
 	if e.was != nil && len(e.new) > 0 {
 		return strings.Join(e.diff(), "\n") + "\n", nil
@@ -84,8 +84,8 @@ func (e edit) diff() []string {
 	return linediff.Of(was, string(e.text))
 }
 
-// write replaces the configuration, if it is still the one that was read. back puts that
-// back, unless somebody else has changed it.
+// write replaces the configuration, if it is still the one that was read. back restores
+// that one, unless the file has changed since.
 func (e edit) write() (back func(), err error) {
 	if e.was != nil {
 		err = e.was.Replace(e.text, hostfile.Options{})
@@ -107,8 +107,8 @@ func (e edit) write() (back func(), err error) {
 	}, nil
 }
 
-// make makes the directory of a configuration that is not there, and makes sure that it still
-// is not.
+// make makes the directory of a configuration that does not exist, and checks that it still does
+// not.
 func (e edit) make() error {
 	if err := os.MkdirAll(filepath.Dir(e.path), 0o700); err != nil {
 		return err

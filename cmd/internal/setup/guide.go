@@ -15,22 +15,22 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host"
 )
 
-// A Guide leads to a plan that was tried.
+// A Guide makes a plan and tries it.
 type Guide struct {
 	Options
 	Config   *host.Config
-	Ask      *Asker // nil: what is missing is an error
+	Ask      *Asker // nil: a missing answer is an error
 	Show     io.Writer
 	Offline  bool // the store is not asked
 	Grant    bool // the host configuration is written too
 	Register bool // the workspace is entered in the registry
 
-	GitKnows func() bool                                                    // who commits
+	GitKnows func() bool                                                    // an author
 	OwnerIs  func(owner string) (id string, err error)                      // on this host
-	Open     func(*host.Config) (req daemon.Request, end func(), err error) // of a host with another configuration
+	Open     func(*host.Config) (req daemon.Request, end func(), err error) // a host side for it
 }
 
-// Plan asks for what is missing, makes the plan and tries it. Nothing is written.
+// Plan asks for missing answers, makes the plan and tries it. Nothing is written.
 func (g *Guide) Plan(ctx context.Context) (*Plan, []string, error) {
 	asked := !g.complete() && g.Ask != nil
 	if asked {
@@ -58,7 +58,7 @@ func (g *Guide) Plan(ctx context.Context) (*Plan, []string, error) {
 	}
 	var notes []string
 	if !g.Offline {
-		// Only here, since who is asked ends the program as any other.
+		// Only here: during questions a signal ends the program as any other.
 		trying, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 		notes, err = plan.Try(trying, g.Open)
 		if trying.Err() != nil {
@@ -75,13 +75,13 @@ func (g *Guide) Plan(ctx context.Context) (*Plan, []string, error) {
 	return plan, notes, nil
 }
 
-// complete reports whether nothing is missing that is needed.
+// complete reports whether no necessary answer is missing.
 func (g *Guide) complete() bool {
 	p, known := providerOf(g.Provider)
 	return known && g.Dir != "" && (p.place == "" || g.Place != "")
 }
 
-// whatElse asks what is to be done beside writing the manifests.
+// whatElse asks which steps to do besides writing the manifests.
 func (g *Guide) whatElse(plan *Plan) {
 	if plan.Needs != "" && !g.Grant {
 		fmt.Fprintf(g.Show, "\nThe host configuration, %s, needs these lines:\n\n%s\n", plan.config.path, indented(plan.Needs))
@@ -92,7 +92,7 @@ func (g *Guide) whatElse(plan *Plan) {
 	}
 }
 
-// A Report is what was written, and what is left.
+// A Report lists the written files, and the remaining steps.
 type Report struct {
 	Secrets       string   `json:"secrets,omitempty"` // the SECRETS.md
 	Configuration string   `json:"configuration"`     // of the host
@@ -101,7 +101,7 @@ type Report struct {
 	Next          []string `json:"next,omitempty"`    // commands
 }
 
-// Report is what to say when the plan was written.
+// Report is the report after the plan was written.
 func (plan *Plan) Report(granted, registered bool) *Report {
 	r := &Report{Secrets: plan.Secrets, Configuration: plan.config.path, Next: plan.nextSteps(registered)}
 	if granted && plan.Needs != "" {

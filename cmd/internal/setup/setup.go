@@ -1,14 +1,14 @@
-// Package setup declares a workspace whose files lie at a store that needs something of the
-// host: it asks a person for what is not known, tries the store, and writes the manifests and
-// what the host configuration needs.
+// Package setup declares a workspace whose files lie at a store that needs grants of the
+// host: it asks a person for missing answers, tries the store, and writes the manifests and
+// the lines that the host configuration needs.
 //
 //	g := setup.Guide{Options: o, Config: cfg, Ask: setup.NewAsker(os.Stdin, os.Stderr)}
 //	plan, notes, err := g.Plan(ctx)
 //	undo, err := plan.Write(ctx, true)
 //
 // It promises that nothing is written before all of it is known to be valid; that no file is
-// overwritten but the host configuration, of which only what is added changes, at once; and
-// that no value of a secret is in any of it: it is written where the host keeps that.
+// overwritten but the host configuration, to which lines are added in one step; and that no
+// value of a secret is written: only the place where the host keeps it.
 package setup
 
 import (
@@ -39,7 +39,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
-// Options are what is known of the workspace.
+// Options are the known answers about the workspace.
 type Options struct {
 	Provider    string // one of Providers
 	Dir         string // of the manifest, absolute
@@ -50,18 +50,18 @@ type Options struct {
 	Endpoint    string // of the service, or the git server; empty: the public one
 	Region      string
 	Credentials string // where this host has them, as credentialsHint says; empty: as is usual
-	Operator    string // NAME <mail>, of commits; empty: whom git knows
+	Operator    string // NAME <mail>, of commits; empty: the one that git knows
 }
 
 // local is the provider whose files lie in the directory of the manifest, unless a place is
 // given.
 const local, vault = "local", "vault"
 
-// A provider is what is asked of one, and what its credentials are.
+// A provider is the questions for one, and the form of its credentials.
 type provider struct {
 	name     string
 	place    string   // how its place is written; empty: none is needed
-	endpoint string   // what the endpoint is; empty: it has none
+	endpoint string   // question for the endpoint; empty: it has none
 	region   bool     // it may have one
 	fields   []string // of its credentials
 	usual    []string // variables that have them, in the same order; empty: it needs none
@@ -104,7 +104,7 @@ func providerOf(name string) (provider, bool) {
 	return kinds[i], true
 }
 
-// A Plan is what is going to be written.
+// A Plan is the files to be written.
 type Plan struct {
 	Workspace *mountspec.Workspace
 	Manifest  string   // the WORKSPACE.md
@@ -114,7 +114,7 @@ type Plan struct {
 
 	files  []file
 	remote bool   // its store can be asked
-	asksBy string // what to do where the store does not know who asks
+	asksBy string // advice if the store does not accept the credentials
 	config edit
 }
 
@@ -219,13 +219,13 @@ func (p provider) storage(o Options, c credentials) (*mountspec.Storage, error) 
 	if err != nil {
 		return nil, exit.New(exit.Usage, "%w", err).Hint("give other values for --storage, --endpoint or --region")
 	}
-	if p.name == origin.GitHub { // else commits stay here until somebody pushes them
+	if p.name == origin.GitHub { // else commits stay local until a person pushes them
 		st.Sync.Push.On = mountspec.AliasPerCommit
 	}
 	return st, nil
 }
 
-// needs are what the host configuration has to say beside what it says.
+// needs are the additions that the host configuration needs.
 func (p provider) needs(o Options, c credentials, st *mountspec.Storage, cfg *host.Config) (list []configedit.Addition) {
 	add := func(value string, path ...string) { list = append(list, configedit.Addition{Path: path, Value: value}) }
 	item := func(text string, path ...string) {
@@ -274,11 +274,11 @@ func isSecret(cfg *host.Config, variable string) bool {
 	})
 }
 
-// lookupTime is how long the addresses of a service are looked for.
+// lookupTime limits the look-up of a service's addresses.
 const lookupTime = 5 * time.Second
 
-// listed is a service as allow_endpoints has it: with its addresses, if these are none of the
-// public internet, which the host grants by themselves alone.
+// listed is a service as allow_endpoints has it: with its addresses, if these are private or
+// loopback ones, which the host grants only by address.
 func listed(u *url.URL) string {
 	out := endpoint.Origin(u)
 	if _, err := netip.ParseAddr(u.Hostname()); err == nil {
@@ -286,7 +286,7 @@ func listed(u *url.URL) string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
 	defer cancel()
-	addrs, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname()) // the trial tells of one that is not found
+	addrs, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname()) // the trial reports one that is not found
 	for _, a := range addrs {
 		if a = a.Unmap(); a.IsPrivate() || a.IsLoopback() {
 			out += " " + a.String()
@@ -305,7 +305,7 @@ func allowPath(path, dir string, cfg *host.Config) []configedit.Addition {
 	return []configedit.Addition{{Path: []string{"allow_paths"}, Value: configedit.Text(path), Item: true}}
 }
 
-// expand makes a path absolute that a person wrote.
+// expand makes a path that a person wrote absolute.
 func expand(path string) (string, error) {
 	home, _ := os.UserHomeDir()
 	dir, err := os.Getwd()
@@ -325,7 +325,7 @@ func indented(text string) string {
 
 var errInterrupted = exit.New(exit.Failed, "interrupted, and nothing is left of it").Hint("run it again")
 
-// Write writes the files, and with granted the host configuration. undo takes all of it away
+// Write writes the files, and with granted the host configuration. undo removes all of it
 // again, and so does the end of ctx before the last is written.
 func (plan *Plan) Write(ctx context.Context, granted bool) (undo func(), err error) {
 	var made []func()
@@ -357,7 +357,7 @@ func (plan *Plan) Write(ctx context.Context, granted bool) (undo func(), err err
 	return undo, nil
 }
 
-// nextSteps are the commands that are left.
+// nextSteps are the commands that remain to be run.
 func (plan *Plan) nextSteps(registered bool) (list []string) {
 	for _, name := range plan.Exports {
 		if _, set := os.LookupEnv(name); !set {

@@ -14,8 +14,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Try asks the store, with what the host configuration will say: open opens a host side of
-// that. What would refuse a mount is the error; the notes are what a person should know.
+// Try asks the store as with the future host configuration, of which open opens a host
+// side. The error is one that a mount would fail with; notes are for a person.
 func (plan *Plan) Try(ctx context.Context, open func(*host.Config) (daemon.Request, func(), error)) (notes []string, err error) {
 	if !plan.remote {
 		return nil, nil
@@ -57,7 +57,7 @@ func (plan *Plan) Try(ctx context.Context, open func(*host.Config) (daemon.Reque
 	return notes, ctx.Err()
 }
 
-// at has an error name the files where they are going to be.
+// at replaces the stage in an error by the future place of the files.
 func (plan *Plan) at(stage string, err error) error {
 	var e *exit.Error
 	if !errors.As(err, &e) {
