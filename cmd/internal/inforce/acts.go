@@ -14,13 +14,13 @@ import (
 	"github.com/wsmount/wsmount/mountspec/policy"
 )
 
-// Acts remember when actions were done that limits count: by all working copies of one
-// workspace, those that are mounted now and those of before. Who mounts again, or another
-// working copy, has no more than before. A nil *Acts is of a policy that counts nothing.
+// Acts keeps the times of actions that limits count: those by all working copies of one
+// workspace, mounted now or before. So a new mount, or another working copy, does not
+// reset a limit. A nil *Acts is for a policy without limits.
 type Acts struct {
 	o ActsOptions
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	done  policy.Done
 	stamp hostfile.Stamp // of the file that done was read from
 	read  time.Time
@@ -34,7 +34,7 @@ type ActsOptions struct {
 	WhileFull  func(do func() error) error // runs do again when it has made room on a full disk
 }
 
-// OpenActs reads what was done before.
+// OpenActs reads the past actions.
 func OpenActs(o ActsOptions) (*Acts, error) {
 	if !slices.ContainsFunc(policy.Counted(), func(action string) bool { return o.Remembered(action) > 0 }) {
 		return nil, nil
@@ -50,7 +50,7 @@ func OpenActs(o ActsOptions) (*Acts, error) {
 	return a, nil
 }
 
-// load reads what was done, if another may have written it since. mu guards it.
+// load reads the past actions, if another process may have written the file since. mu is held.
 func (a *Acts) load() error {
 	if a.done != nil && a.stamp.IsOf(a.o.Path) && a.stamp.Settled(a.read) {
 		return nil
@@ -71,8 +71,8 @@ func (a *Acts) load() error {
 	return nil
 }
 
-// Done is what was done, for a policy to count. Where that cannot be read any more, it is
-// what was known: Begin refuses then.
+// Done returns the past actions, for a policy to count. If they cannot be read any more,
+// it is the last known ones: Begin refuses then.
 func (a *Acts) Done() policy.Done {
 	if a == nil {
 		return nil
@@ -81,7 +81,7 @@ func (a *Acts) Done() policy.Done {
 	return done
 }
 
-// now is what was done, and what was known of it where that cannot be read any more.
+// now returns the past actions; with an error, the last known ones.
 func (a *Acts) now() (policy.Done, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -89,16 +89,16 @@ func (a *Acts) now() (policy.Done, error) {
 	return maps.Clone(a.done), err // lists are not changed, but replaced
 }
 
-// wrote keeps what is in the file now, until that is read again.
+// wrote keeps the content of the file, until that is read again.
 func (a *Acts) wrote(done policy.Done) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.done, a.stamp = done, hostfile.Stamp{}
 }
 
-// Begin asks whether an action may be done after what was done, and notes that it is about
-// to be: that is on the disk before it returns. When it fails the action must not be done.
-// Of several at once each is asked with those before it. undo notes that it was not done.
+// Begin asks may whether an action is allowed after the past ones, and records that it is about to
+// be done: the record is on the disk before Begin returns. If it fails the action must not be
+// done. Of concurrent calls each sees those before it. undo removes the record.
 func (a *Acts) Begin(action string, may func(policy.Done) error) (undo func() error, err error) {
 	if a == nil || a.o.Remembered(action) == 0 {
 		return func() error { return nil }, may(a.Done())
@@ -118,7 +118,7 @@ func (a *Acts) Begin(action string, may func(policy.Done) error) (undo func() er
 	}, err
 }
 
-// change has f make the list of an action of what all working copies have done.
+// change replaces the list of an action by f's result, from the list of all working copies.
 func (a *Acts) change(action string, f func(policy.Done) ([]time.Time, error)) error {
 	var refused error
 	err := a.o.WhileFull(func() error {

@@ -20,19 +20,19 @@ type Part struct {
 	Name, At  string              // At without leading slash; "" is the root
 	Workspace *host.Resolved      // nil: it is not available
 	Acts      *Acts               // nil: nothing is counted
-	Allowed   func(action string) // is told that an action is allowed again; nil: nobody is
+	Allowed   func(action string) // is told that an action is allowed again; may be nil
 }
 
 // Options of Start.
 type Options struct {
-	// Restrict has a part let programs do no more than that. It must not block.
+	// Restrict limits programs in a part to an access. It must not block.
 	Restrict func(part string, a fs.Access)
 	Audit    *audit.Log
 	Now      func() time.Time
 	Log      *slog.Logger
 }
 
-// A Mount has the policies of its parts in force.
+// A Mount keeps the policies of its parts in force.
 type Mount struct {
 	o       Options
 	parts   []Part
@@ -44,14 +44,14 @@ type Mount struct {
 	now []fs.Access
 }
 
-// Vary says whether the policy of a part may answer otherwise while it is mounted, for one
-// of some actions.
+// Vary reports whether a part's policy may change its answer while mounted, for any of the
+// actions.
 func Vary(parts []Part, actions ...string) bool {
 	return slices.ContainsFunc(parts, func(p Part) bool { return p.Workspace != nil && p.Workspace.PolicyVaries(actions...) })
 }
 
-// Begun is what programs may do in the parts when the mount begins, as their policies were
-// asked when it was resolved.
+// Begun is the access of programs to the parts when the mount begins, by the policies'
+// answers when it was resolved.
 func Begun(parts []Part) []fs.Access {
 	own := make([]fs.Access, len(parts))
 	for i, p := range parts {
@@ -62,8 +62,8 @@ func Begun(parts []Part) []fs.Access {
 	return inherited(parts, own)
 }
 
-// Start puts the policies of a mount's parts, which let programs do what Begun says, into
-// force, of those that can change.
+// Start keeps the policies of a mount's parts in force from now on, as far as they can
+// change. Until then Begun holds.
 func Start(parts []Part, o Options) *Mount {
 	m := &Mount{o: o, parts: parts, watches: make([]*Watch, len(parts)), now: Begun(parts)}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -74,7 +74,7 @@ func Start(parts []Part, o Options) *Mount {
 				Changed: func(d policy.Decision) { m.changed(p, d) }, Log: o.Log.With("workspace", p.Name)})
 		}
 	}
-	for _, w := range m.watches { // which reach each other by restrict
+	for _, w := range m.watches { // after all are made: restrict reads them all
 		if w != nil {
 			m.running.Go(func() { w.Run(ctx) })
 		}
@@ -82,7 +82,7 @@ func Start(parts []Part, o Options) *Mount {
 	return m
 }
 
-// Stop ends it. What is in force stays so.
+// Stop ends it. The last answers stay in force.
 func (m *Mount) Stop() error {
 	m.cancel()
 	m.running.Wait()
@@ -106,7 +106,7 @@ func (m *Mount) changed(p Part, d policy.Decision) {
 	}
 }
 
-// restrict tells which parts let programs do something else than before.
+// restrict calls Restrict for each part whose access has changed.
 func (m *Mount) restrict() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -136,8 +136,8 @@ func accessOf(read, write policy.Decision) (a fs.Access) {
 
 func text(d policy.Decision) string { return fmt.Sprintf("%s for %s", d.Reason, d.Principal) }
 
-// inherited makes what lies in a part that is read-only read-only, too: whoever mounted it
-// there, nothing loosens a refusal.
+// inherited makes the parts inside a read-only part read-only too, whichever workspace
+// mounts them there: nothing loosens a refusal.
 func inherited(parts []Part, own []fs.Access) []fs.Access {
 	out := make([]fs.Access, len(parts))
 	for i := range parts {

@@ -9,14 +9,14 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host"
 )
 
-// outdatedEvery is how long a change of what was accepted may go unseen.
+// outdatedEvery is how long a newly accepted manifest may go unnoticed.
 const outdatedEvery = 5 * time.Second
 
-// Outdated are notes of the parts that go on with what was accepted before: a mount follows
-// the facts of the host, and not what is accepted while it stands.
+// Outdated are notes on the parts that still use a manifest accepted before: a mount
+// follows the host's facts, but not manifests that are accepted while it stands.
 type Outdated struct{ notes atomic.Pointer[[]string] }
 
-// After are notes, and then those.
+// After returns notes, followed by its own.
 func (o *Outdated) After(notes []string) []string {
 	if more := o.notes.Load(); more != nil {
 		return slices.Concat(notes, *more)
@@ -24,8 +24,8 @@ func (o *Outdated) After(notes []string) []string {
 	return notes
 }
 
-// Watch looks at the parts until ctx ends. look says of one what it goes on with, or "".
-// changed is told the notes whenever they are others.
+// Watch looks at the parts until ctx ends. look returns the note on a part, or "".
+// changed is called with the notes whenever they change.
 func (o *Outdated) Watch(ctx context.Context, parts []Part, look func(*host.Resolved) string, changed func(notes []string)) {
 	for {
 		var notes []string

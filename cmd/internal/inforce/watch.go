@@ -4,13 +4,13 @@
 //	m := inforce.Start(parts, inforce.Options{Restrict: server.Restrict, Audit: log, Now: time.Now, Log: logger})
 //	defer m.Stop()
 //
-// A Watch asks one policy again whenever its answer may have changed: at the moment that
-// the last answer names, and once a second, since the facts of the host change without a
-// word. What is lost is lost at once, whether that can be recorded or not; what is gained
-// is in force when it is recorded. A Mount makes of the answers what programs may do in
-// each part. Acts remember what limits count. The package decides nothing by itself: that
-// is mountspec/policy's to say, of the policies that the mount began with. So a mount may
-// come to have what their grants give when they hold, and never more.
+// A Watch asks one policy again whenever its answer may have changed: at the moment that the last
+// answer names, and once a second, since the facts of the host change without notice. A denial is
+// in force at once, whether it can be recorded or not; a permission only once it is recorded. A
+// Mount turns the answers into the access of programs to each part. Acts keep the counts for
+// limits. The package decides nothing itself: mountspec/policy does, by the policies that the
+// mount began with. So a mount may gain the permissions of their grants when these hold, and never
+// more.
 package inforce
 
 import (
@@ -22,10 +22,10 @@ import (
 	"github.com/wsmount/wsmount/mountspec/policy"
 )
 
-// Every is how long a change of the host's facts may go unseen.
+// Every is how long a change of the host's facts may go unnoticed.
 const Every = time.Second
 
-// WatchOptions say what is watched and who is told.
+// WatchOptions are the policy to watch and the functions to call.
 type WatchOptions struct {
 	Evaluate func(action string, at time.Time) policy.Decision
 	Record   func(policy.Decision) error // keeps a change for the audit
@@ -34,7 +34,7 @@ type WatchOptions struct {
 	Log      *slog.Logger // of one workspace
 }
 
-// A Watch is a policy in force.
+// A Watch keeps one policy in force.
 type Watch struct {
 	o WatchOptions
 
@@ -46,7 +46,7 @@ type Watch struct {
 	inForce map[string]policy.Decision
 }
 
-// NewWatch is a Watch of what was decided when the mount began, by action.
+// NewWatch makes a Watch that begins with the decisions, by action, at the begin of the mount.
 func NewWatch(begun map[string]policy.Decision, o WatchOptions) *Watch {
 	w := &Watch{o: o, inForce: map[string]policy.Decision{}}
 	for action, d := range begun {
@@ -55,14 +55,14 @@ func NewWatch(begun map[string]policy.Decision, o WatchOptions) *Watch {
 	return w
 }
 
-// Decision is what is in force for an action.
+// Decision is the decision in force for an action.
 func (w *Watch) Decision(action string) policy.Decision {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.inForce[action]
 }
 
-// Look asks the policy, and puts into force what has changed. It returns the next moment at
+// Look asks the policy, and puts changed answers into force. It returns the next moment at
 // which an answer changes by time alone; zero: there is none.
 func (w *Watch) Look() (until time.Time) {
 	w.look.Lock()
@@ -92,8 +92,7 @@ func (w *Watch) put(d policy.Decision) {
 	w.inForce[d.Action] = d
 }
 
-// gain puts an answer into force that lets something happen, if it can be recorded; else
-// the next Look tries again.
+// gain puts a permission into force, if it can be recorded; else the next Look tries again.
 func (w *Watch) gain(d policy.Decision) {
 	if w.record(d) {
 		w.put(d)
@@ -112,7 +111,7 @@ func (w *Watch) lose(d policy.Decision) {
 	}
 }
 
-// settle records what could not be recorded before.
+// settle records the denials that could not be recorded before.
 func (w *Watch) settle() {
 	for len(w.owed) > 0 && w.record(w.owed[0]) {
 		w.owed = w.owed[1:]
@@ -128,7 +127,7 @@ func (w *Watch) record(d policy.Decision) bool {
 	return err == nil
 }
 
-// Run looks whenever something may have changed, until ctx ends.
+// Run calls Look whenever an answer may have changed, until ctx ends.
 func (w *Watch) Run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
