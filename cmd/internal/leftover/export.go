@@ -18,30 +18,31 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Exported is what an Export wrote.
+// Exported is the result of an Export.
 type Exported struct {
 	cache.Exported
-	// Bundle is the file with the commits that are not pushed, and Branches are what is in it.
+	// Bundle is the file with the unpushed commits, and Branches are its branches.
 	Bundle   string                     `json:"bundle,omitempty"`
 	Branches []providers.UnpushedBranch `json:"branches,omitempty"`
 	// Large is the directory with the content that these commits have in Git LFS, laid out as
 	// .git/lfs/objects is.
 	Large string `json:"large,omitempty"`
-	// Unread says what could not be written of commits, and why.
+	// Unread names the commits that could not be written, and why.
 	Unread string `json:"unread,omitempty"`
 }
 
-// Names of what an export writes beside files; with a number where a file has that name.
+// Names of the bundle and the directory that an export writes; with a number if a file has that
+// name.
 const (
 	bundleName = "unpushed.bundle"
 	largeName  = "unpushed.lfs"
 )
 
-// Export writes what the working copy in a directory holds that no store has into another, which it
-// makes: the unsaved files, the files of commits that are not pushed as the current branch has
-// them, and those commits; of what cannot be read of these, the files whose content is local. It
-// never writes over anything; what it could not write is in Skipped and Unread. The working copy
-// stays as it is. The errors are those of cache.Export.
+// Export writes the content of the working copy in a directory that no store has into another
+// directory, which it makes: the unsaved files, the files of unpushed commits as the current
+// branch has them, and those commits; of unreadable commits, the files with local content. It
+// never overwrites; failures are in Skipped and Unread. The working copy stays as it is. The
+// errors are those of cache.Export.
 func Export(ctx context.Context, dir, into string) (out Exported, err error) {
 	r, err := Inspect(dir, 0)
 	if err == nil && r.InUse {
@@ -52,7 +53,7 @@ func Export(ctx context.Context, dir, into string) (out Exported, err error) {
 	}
 	local := func(also cache.Also) error {
 		got, err := cache.Export(ctx, copyOf(dir), into, also)
-		if r.Unpushed != nil && errors.Is(err, fs.ErrNotExist) { // the clone is there alone
+		if r.Unpushed != nil && errors.Is(err, fs.ErrNotExist) { // only the clone exists
 			err = nil
 		}
 		out.Files, out.Skipped = append(got.Files, out.Files...), append(got.Skipped, out.Skipped...)
@@ -63,7 +64,7 @@ func Export(ctx context.Context, dir, into string) (out Exported, err error) {
 		e.newer[u.Path] = true
 	}
 	lost := r.Unread != ""
-	if lost { // what is local of them is newer than all that the clone has
+	if lost { // local content of them is newer than all of the clone's
 		out.Unread = fmt.Sprintf("commits that are not pushed (%d noted): %s", r.Unpushed.Commits, r.Unread)
 		err = local(func(string, providers.Version) bool { return true })
 		for _, name := range out.Files {
@@ -91,8 +92,8 @@ func Export(ctx context.Context, dir, into string) (out Exported, err error) {
 	return out, err
 }
 
-// commits writes what the clone has of commits that are not pushed, as far as it can be read; not
-// whole: it does not say of all files what they are.
+// commits writes the unpushed commits of the clone, as far as they can be read. whole is false if
+// it does not know all their files.
 func (e export) commits(dir string, r Report) (whole bool, err error) {
 	if err := os.MkdirAll(e.into, 0o700); err != nil {
 		return false, err
@@ -120,24 +121,24 @@ func (e export) commits(dir string, r Report) (whole bool, err error) {
 	return files == nil, errors.Join(e.ctx.Err(), e.archive.Close())
 }
 
-// damage is a file that the clone cannot give, of a version that it knows.
+// damage is a file with a known version whose content the clone cannot read.
 type damage struct {
 	version string // the ETag, which names the content
 	why     error
 }
 
-// export writes what an archive has.
+// export writes the content of an archive.
 type export struct {
 	ctx     context.Context
 	archive providers.Archive
 	into    string
 	root    *os.Root // into
 	out     *Exported
-	newer   map[string]bool   // paths of which something newer is written
+	newer   map[string]bool   // paths of which newer content is written
 	damaged map[string]damage // files by name
 }
 
-// Fetch is the command that makes the commits branches of a clone, below recovered/.
+// Fetch is the command that makes the commits branches of a clone, with names below recovered/.
 func (x Exported) Fetch() string {
 	return "git fetch '" + strings.ReplaceAll(x.Bundle, "'", `'\''`) + "' 'refs/heads/*:refs/heads/recovered/*'"
 }
@@ -146,7 +147,7 @@ func (x *Exported) skip(name string, why error) {
 	x.Skipped = append(x.Skipped, cache.Skipped{Path: name, Reason: why.Error()})
 }
 
-// files writes those of commits, but for that of which there is something newer.
+// files writes the files of the commits, except those with newer content.
 func (e export) files() error {
 	return e.archive.Files(e.ctx, func(f providers.Info, open providers.Opener) error {
 		name := f.Locator.String()
@@ -187,7 +188,7 @@ func (e export) file(name string, f providers.Info, open providers.Opener) error
 	return e.root.Symlink(string(target), name)
 }
 
-// write makes a file, which is safe when it returns; of one that fails nothing stays.
+// write makes a file, which is on the disk when it returns. If it fails it leaves no file.
 func (e export) write(name string, mode fs.FileMode, open providers.Opener) error {
 	body, err := open()
 	if err != nil {
@@ -208,7 +209,7 @@ func (e export) write(name string, mode fs.FileMode, open providers.Opener) erro
 	return nil
 }
 
-// free is a name that nothing has, made of one with an ending.
+// free returns a free name, made of one with an ending.
 func (e export) free(name string) (string, error) {
 	for n := 1; ; n++ {
 		try := name

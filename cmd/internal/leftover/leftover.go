@@ -1,12 +1,12 @@
-// Package leftover is about working copies that are not mounted: what they hold that no store
-// has, changes as well as commits, and how that comes out of them.
+// Package leftover inspects working copies that are not mounted: their content that no store has,
+// changes as well as commits, and how to export it.
 //
 //	r, err := leftover.Inspect(dir, 20)
 //	got, err := leftover.Export(ctx, dir, "/home/bob/out")
 //
-// It asks no store, so that it works where one has moved, is gone, or belongs to a workspace that
-// is not known any more. It promises that what Inspect counts Export writes out, or names with the
-// reason why not.
+// It asks no store, so that it works if the store has moved, is gone, or belongs to a workspace
+// that is not known any more. It promises that Export writes all that Inspect counts, or names it
+// with the reason why not.
 package leftover
 
 import (
@@ -28,23 +28,23 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Report is what a working copy that is not mounted holds.
+// Report is the content of an unmounted working copy that no store has.
 type Report struct {
 	cache.OfflineReport
-	Mounted bool `json:"mounted,omitempty"` // InUse by a mount, which looks after it, and not by a command
-	// Unmounted is where the mount that has it was; "": it is still there.
+	Mounted bool `json:"mounted,omitempty"` // InUse by a mount, which sends the changes, not by a command
+	// Unmounted is the mount point at which the mount that has it was; "": it is still there.
 	Unmounted string                     `json:"unmounted,omitempty"`
 	Branches  []providers.UnpushedBranch `json:"branches,omitempty"` // with their commits that are not pushed
-	Unread    string                     `json:"unread,omitempty"`   // why commits cannot be read; there are as many as are noted, or others
+	Unread    string                     `json:"unread,omitempty"`   // why commits cannot be read; the noted number may be wrong
 }
 
 // patience is how long Inspect waits for a command that has the working copy alone, or for a mount
 // that is starting.
 const patience = 2 * time.Second
 
-// Inspect says what the working copy in a directory holds, of changes at most limit (0: all), on a
-// full disk too. One that is mounted, or stays locked otherwise, is InUse. The errors are those of
-// [cache.Inspect].
+// Inspect reports the content of the working copy in a directory, at most limit changes (0: all),
+// also on a full disk. A copy that is mounted, or stays locked otherwise, is InUse. The errors are
+// those of [cache.Inspect].
 func Inspect(dir string, limit int) (Report, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -80,7 +80,7 @@ func inspect(dir string, limit int) (r Report, err error) {
 		r.OfflineReport, err = cache.Inspect(copyOf(dir), limit)
 		return err
 	})
-	gone := errors.Is(err, fs.ErrNotExist) // its clone may be there all the same
+	gone := errors.Is(err, fs.ErrNotExist) // its clone may exist nevertheless
 	if err != nil && !gone || r.InUse {
 		return r, err
 	}
@@ -93,7 +93,7 @@ func inspect(dir string, limit int) (r Report, err error) {
 		r.count()
 	case clone.IsAllKnown(r.Unpushed, r.StandsOn, cerr):
 	case errors.Is(cerr, providers.ErrUnavailable):
-		r.InUse = true // since a moment
+		r.InUse = true // it was locked just now
 	default:
 		r.Unread = "the clone cannot be read: " + cerr.Error()
 		if r.Unpushed == nil {
@@ -106,8 +106,8 @@ func inspect(dir string, limit int) (r Report, err error) {
 	return r, err
 }
 
-// count has what is noted of commits agree with those that there are: of a push that came to its
-// end nothing may be noted, nor of a branch that is not the current one.
+// count corrects the noted number of commits by the existing ones: the end of a push may not be
+// noted, nor the commits of a branch that is not the current one.
 func (r *Report) count() {
 	commits := map[providers.Revision]time.Time{}
 	for _, b := range r.Branches {
@@ -128,17 +128,17 @@ func (r *Report) count() {
 	}
 }
 
-// Copy is a working copy as it is shown.
+// Copy is a working copy as commands show it.
 type Copy struct {
 	Workspace string `json:"workspace"`
 	Directory string `json:"directory"`
 	Place     string `json:"place,omitempty"`   // of its storage
 	Damaged   string `json:"damaged,omitempty"` // why it cannot be read
-	Full      string `json:"full,omitempty"`    // likewise, since its disk is full
+	Full      string `json:"full,omitempty"`    // the same, if its disk is full
 	Report
 }
 
-// Look is Inspect for who shows what cannot be read, too.
+// Look is Inspect for display: it shows unreadable copies too.
 func Look(dir string, limit int) Copy {
 	c := Copy{Workspace: state.WorkspaceOf(dir), Directory: dir}
 	c.Place, _ = state.StorageOf(dir)
@@ -161,7 +161,7 @@ func (c Copy) IsUnknown() bool {
 	return c.Damaged+c.Full+c.Unread+c.Unmounted != "" || c.InUse && !c.Mounted
 }
 
-// Text is in words what would be lost with the working copy.
+// Text describes the loss if the working copy were deleted.
 func (r *Report) Text() string {
 	var list []string
 	add := func(what string, n int) { list = append(list, fmt.Sprintf("%s (%d)", what, n)) }
@@ -181,7 +181,7 @@ func (r *Report) Text() string {
 	return text
 }
 
-// NotEmpty are those of some working copies with which something would be lost.
+// NotEmpty returns the working copies the deletion of which would lose content.
 func NotEmpty(dirs []string) (full []string) {
 	for _, dir := range dirs {
 		r, err := Inspect(dir, 1)
@@ -192,9 +192,8 @@ func NotEmpty(dirs []string) (full []string) {
 	return full
 }
 
-// Ways says which commands get out what the working copy in a directory holds. now is the
-// fingerprint of the storage at which its workspace is kept; "": the workspace cannot be mounted
-// from any, as it is.
+// Ways names the commands that save the content of the working copy in a directory. now is the
+// fingerprint of its workspace's present storage; "": the workspace cannot be mounted as it is.
 func Ways(dir, now string) string {
 	export := "`wsmount recover export " + dir + " DIR` copies it, commits as a bundle for git"
 	if now != "" && Fingerprint(dir) == Fingerprint(now) {
@@ -203,7 +202,7 @@ func Ways(dir, now string) string {
 	return export
 }
 
-// Advice says what to do where the working copy in a directory cannot be read.
+// Advice is the advice if the working copy in a directory cannot be read.
 func Advice(dir string, err error) string {
 	if errors.Is(err, cache.ErrDamaged) {
 		return "`wsmount recover --scan " + dir + "` rebuilds it"
@@ -211,11 +210,11 @@ func Advice(dir string, err error) string {
 	return "see that you may read what is in " + dir + ", and the disk can"
 }
 
-// Fingerprint is that of the storage which a working copy is of, by its directory.
+// Fingerprint is the fingerprint of a working copy's storage, by the name of its directory.
 func Fingerprint(dir string) string {
 	fingerprint, _, _ := strings.Cut(filepath.Base(dir), ".")
 	return fingerprint
 }
 
-// copyOf is the directory of the files in that of a working copy.
+// copyOf is the directory of the cache in that of a working copy.
 func copyOf(dir string) string { return filepath.Join(dir, state.CopyName) }

@@ -9,15 +9,15 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/clone"
 )
 
-// Scanned says what a Scan could bring back.
+// Scanned is the content that a Scan recovered.
 type Scanned struct {
 	cache.ScanReport
-	// Unread says why commits that are not pushed may be lost, but for the files.
+	// Unread is why unpushed commits may be lost, except for their files.
 	Unread string `json:"unread,omitempty"`
 }
 
-// Scan is [cache.Scan] of the working copy in a directory. What is lost of its commits is not
-// known to the new database alone.
+// Scan is [cache.Scan] of the working copy in a directory. It also asks the clone which
+// commits are lost: the new database alone does not know.
 func Scan(ctx context.Context, dir string, force bool) (out Scanned, err error) {
 	_, was := cache.Inspect(copyOf(dir), 1)
 	out.ScanReport, err = cache.Scan(ctx, copyOf(dir), force, clone.Lost(dir))
