@@ -19,9 +19,9 @@ const (
 	inventoryDir   = ".secrets"
 )
 
-// loadSecrets finds the inventory that auth.ref names. An absent reference
-// may mean .secrets/SECRETS.md, "./SECRETS.md" one of the two; both being
-// there is an error, since one of them is not read by somebody.
+// loadSecrets finds the inventory that auth.ref names. An absent reference may mean
+// .secrets/SECRETS.md, "./SECRETS.md" one of the two; if both exist it is an error,
+// since some readers would ignore one of them.
 func (s *session) loadSecrets(l *loaded) error {
 	auth, at := l.storage.Auth, l.storageAt
 	if auth.Ref == "" && len(auth.Env) == 0 && credentialsRef(l.storage) == "" {
@@ -94,7 +94,7 @@ func (s *session) takeInventory(l *loaded, at base, first *file) error {
 			return &Error{Class: Unresolvable, Code: CodeAuth, Where: at.dir, What: "the inventories of its services cannot be read", Err: err, Hint: "keep them below the workspace, as regular files"}
 		}
 		all = append(all, more...)
-		l.reserved = append(l.reserved, at.dir) // a further service would count
+		l.reserved = append(l.reserved, at.dir) // a new service in it would count
 	}
 	var invs []*mountspec.Secrets
 	for _, f := range all {
@@ -161,7 +161,7 @@ func (l *loaded) dirs(root, rel string) (names []string, err error) {
 	return names, nil
 }
 
-// credentialsRef is config.credentials_ref, where the provider has one.
+// credentialsRef is config.credentials_ref, if the provider has one.
 func credentialsRef(s *mountspec.Storage) string {
 	if c, ok := s.Config.(mountspec.SelfBucketConfig); ok {
 		return c.CredentialsRef
@@ -169,9 +169,9 @@ func credentialsRef(s *mountspec.Storage) string {
 	return ""
 }
 
-// usualEnv is by which rule a workspace has the usual variables of its storage, or why it
-// has not. The host configuration grants what it names itself; that it lists a workspace
-// grants nothing that the manifest says.
+// usualEnv returns the rule by which a workspace has the usual variables of its storage,
+// or why it does not. The host configuration grants the variables of a storage that it
+// names itself; that it only lists a workspace grants nothing to the manifest's storage.
 func (h *granter) usualEnv(l *loaded) (rule, whyNot string) {
 	_, listed := h.r.cfg.Workspaces[l.ws.ID.String()]
 	switch {
@@ -183,7 +183,7 @@ func (h *granter) usualEnv(l *loaded) (rule, whyNot string) {
 	return h.r.usualEnv(h.reg).Rule(l.ws.ID.Owner)
 }
 
-// needsSecrets is what the storage asks of the host's secrets.
+// needsSecrets is the request of the storage for the host's secrets.
 func (h *granter) needsSecrets(l *loaded) secrets.Request {
 	rule, whyNot := h.usualEnv(l)
 	return secrets.Request{

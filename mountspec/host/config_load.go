@@ -16,7 +16,7 @@ type LoadOptions struct {
 	// Home is the user's home directory. Empty: $HOME.
 	Home string
 	// Lookup reads the environment that the program started with, then and whenever a
-	// secret that is kept there is asked for. nil: empty.
+	// secret kept in it is revealed. nil: empty.
 	Lookup func(name string) (string, bool)
 	// System is the directory of the machine's configuration. Empty:
 	// /etc/wsmount.
@@ -25,9 +25,8 @@ type LoadOptions struct {
 
 const configName = "config.yaml"
 
-// LoadConfig finds, checks and reads the host configuration. A file that
-// others than root and the user could have written is refused, whoever
-// wrote it.
+// LoadConfig finds, checks and reads the host configuration. A file that users
+// other than root and this one could have written is refused.
 func LoadConfig(o LoadOptions) (*Config, error) {
 	if o.Lookup == nil {
 		o.Lookup = func(string) (string, bool) { return "", false }
@@ -94,8 +93,8 @@ func (o LoadOptions) userDir() string {
 	return ""
 }
 
-// given reads a file that was named, wherever it lies: that others cannot write it is
-// checked as for every one. A relative path could lead to what came with a repository.
+// given reads a file that was named, at any place: as always it must not be writable by others. A
+// relative path is refused, since it could lead to a file that came with a repository.
 func (o LoadOptions) given() (*Config, error) {
 	if !filepath.IsAbs(o.Path) {
 		return nil, denied("", o.Path, "give its absolute path", "a configuration is not read from a relative path")

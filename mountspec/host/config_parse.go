@@ -22,7 +22,7 @@ import (
 type ParseOptions struct {
 	// Name is the file, absolute: relative paths are below its directory.
 	Name string
-	Home string // what ~ means
+	Home string // for ~
 	// Lookup reads the environment for secrets that are kept there. nil: empty.
 	Lookup func(name string) (string, bool)
 }
@@ -38,8 +38,8 @@ func ParseConfig(data []byte, o ParseOptions) (*Config, mountspec.Findings) {
 	return p.c, yamlread.Document(o.Name, data, func(v yamlread.Node) { v.Object(p.top()) })
 }
 
-// Outline is the JSON Schema of configurations, for packages beside this one: whatever
-// ParseConfig accepts is valid by it. The values of a row are those of a manifest.
+// Outline is the JSON Schema of configurations, for packages beside this one: all configurations
+// that ParseConfig accepts are valid by it. The values of a row are those of a manifest.
 func Outline() *jsonschema.Schema {
 	s := yamlread.Outline(func(v yamlread.Node) { v.Object(newReader(ParseOptions{}).top()) })
 	s.Dialect, s.Title = jsonschema.Draft, "host configuration of wsmount"
@@ -128,8 +128,8 @@ func (p configReader) workspaces(v yamlread.Node) {
 	})
 }
 
-// located reads a path, or a mapping with keys of which one reads path; what is the file
-// that it names. The path stays "" when it cannot be read, and that was told.
+// located reads a path, or a mapping with keys of which one reads path; what describes
+// the file for messages. The path stays "" if it cannot be read, which is reported.
 func (p configReader) located(v yamlread.Node, what string, path *string, keys yamlread.Fields) {
 	v.Either(func(v yamlread.Node) {
 		v.Object(keys)
@@ -277,7 +277,7 @@ func (p configReader) identities(v yamlread.Node) {
 	})
 }
 
-// onePrincipal reads who somebody is, whom nobody else can be.
+// onePrincipal reads a principal that stands for one person, not a pattern or a group.
 func onePrincipal(v yamlread.Node) string {
 	s, ok := v.Text()
 	if err := policy.CheckPrincipal(s); ok && err != nil {

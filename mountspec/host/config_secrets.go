@@ -9,7 +9,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
-// secrets reads where the host keeps each secret. A value written here is
+// secrets reads the source of each secret. A value written in the configuration is
 // refused like any unknown key.
 func (p configReader) secrets(v yamlread.Node) {
 	v.Each(func(slug string, at, val yamlread.Node) {
@@ -102,7 +102,7 @@ func bucketGrant(v yamlread.Node) BucketGrant {
 	v.Object(yamlread.Fields{
 		"owner":  func(n yamlread.Node) { n.Into(&g.Owner) },
 		"bucket": func(n yamlread.Node) { n.Into(&g.Bucket) },
-		"prefix": func(n yamlread.Node) { g.Prefix, prefix = n.MaybeEmpty() }, // an empty one is the whole bucket, said on purpose
+		"prefix": func(n yamlread.Node) { g.Prefix, prefix = n.MaybeEmpty() }, // empty: explicitly the whole bucket
 	})
 	switch {
 	case g.Owner == "" || g.Bucket == "" || !prefix:

@@ -6,12 +6,12 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 )
 
-// overGit reports whether a git server is reached over git://, where nothing is
-// encrypted and nobody proves who it is.
+// overGit reports whether a git server is reached over git://, without encryption
+// or authentication of the server.
 func overGit(base string) bool { return strings.HasPrefix(base, "git://") }
 
-// grantDaemon gives the one origin that the host names, and nothing that is secret:
-// neither what the manifest asks for nor what the host has itself.
+// grantDaemon grants the one origin that the host names, and no secrets: neither
+// those that the manifest asks for nor the host's own.
 func (h *granter) grantDaemon(l *loaded, g *Grants) error {
 	base, c := h.r.cfg.GitHub.BaseURL, l.storage.Config.(mountspec.GitHubConfig)
 	const instead = "write an https or ssh URL as providers.github.base_url of the host configuration"

@@ -16,26 +16,25 @@ import (
 
 // Known is a workspace that this host can find without being told its path.
 type Known struct {
-	Address mountspec.Address // zero: its manifest cannot be read, and nobody recorded its address
+	Address mountspec.Address // zero: its manifest cannot be read, and no record has its address
 	Path    string            // of the manifest, or of the directory of a workspace without one
 	Source  string            // the file or directory that leads to it
 	Trust   Trust
-	// Workspace, Code, Provider and Location are what its manifests say; nil and zero where
-	// they cannot be read, or name what the host does not grant.
+	// Workspace, Code, Provider and Location are from its manifests; nil and zero if they
+	// cannot be read, or name things that the host does not grant.
 	Workspace *mountspec.Workspace
-	Code      *mountspec.Code // nil: it is no code project
+	Code      *mountspec.Code // nil: not a code project
 	Provider  string
 	Location  Location
-	// Resolved is as it would be mounted, without what is mounted below it; nil: Err says why
-	// it would not be.
+	// Resolved is as it would be mounted, without the mounts below it; nil: Err says why not.
 	Resolved *Resolved
 	Err      error
 }
 
 // Enumerate lists the workspaces of the host, by address (AIP-34, Motivation: hosts
 // enumerate workspaces uniformly): those of the configuration and the registry, those
-// below the search path, and those of ~/.agentproto. passed says what was skipped on the
-// way, and why. Nothing is asked of a store, and nothing is changed.
+// below the search path, and those of ~/.agentproto. passed lists the skipped paths,
+// with reasons. No store is asked, and nothing is changed.
 //
 // The error is that of a registry that cannot be read, and of ctx.
 func (r *Resolver) Enumerate(ctx context.Context) (list []Known, passed []string, err error) {
@@ -49,8 +48,7 @@ func (r *Resolver) Enumerate(ctx context.Context) (list []Known, passed []string
 	return list, s.passed, err
 }
 
-// apart says of workspaces that share bytes with one that is registered why they would not
-// be mounted.
+// apart sets Err of workspaces that share bytes with a registered one: they would not be mounted.
 func (c *Config) apart(list []Known) {
 	places := make([]Location, len(list))
 	for i, k := range list {
@@ -84,7 +82,7 @@ func (r *Resolver) Manifests(ctx context.Context, dir string) ([]Known, error) {
 	add := func(dir string) {
 		if path := filepath.Join(dir, manifestName); exists(path) {
 			c := s.finder.byPath(path, false)
-			c.path = path // as it was found, whatever the registry has
+			c.path = path // the found path, not the registry's
 			found = append(found, c)
 		}
 	}
@@ -97,8 +95,8 @@ func (r *Resolver) Manifests(ctx context.Context, dir string) ([]Known, error) {
 	return lookAt(s, found, false)
 }
 
-// lookAt reads the manifests of all that was found, several at once, and sorts them.
-// Of what is not registered the manifests are read and no more, unless unverified.
+// lookAt reads the manifests of all candidates, several at once, and sorts them.
+// Candidates that are not registered are not resolved, only read, unless unverified.
 func lookAt(s *session, found []candidate, unverified bool) ([]Known, error) {
 	list := make([]Known, len(found))
 	next := make(chan int)
@@ -132,7 +130,7 @@ func lookAt(s *session, found []candidate, unverified bool) ([]Known, error) {
 
 func (k *Known) isNamed(a mountspec.Address) bool { return k.Address == a && a != mountspec.Address{} }
 
-// look reads the manifests of one that was found.
+// look reads the manifests of one candidate.
 func look(s *session, c candidate, unverified bool) Known {
 	k := Known{Address: c.addr, Path: c.path, Source: c.how, Trust: c.trust, Err: s.ctx.Err()}
 	if k.Err != nil {
@@ -152,7 +150,7 @@ func look(s *session, c candidate, unverified bool) Known {
 	return k
 }
 
-// alone is a workspace by itself, whoever lies at the same place.
+// alone resolves a workspace by itself, without the check for overlaps.
 func alone(s *session, l *loaded) (*Resolved, error) {
 	grants, err := s.grants.authorize(l)
 	if err != nil {
@@ -166,8 +164,8 @@ func alone(s *session, l *loaded) (*Resolved, error) {
 	return out, nil
 }
 
-// all are the places of every workspace, in the order in which find asks: what comes
-// first under an address is what the address means.
+// all returns the places of every workspace, in the order in which find asks: the
+// first place for an address is the one that it means.
 func (f *finder) all() []candidate {
 	list := f.allRegistered()
 	taken := map[mountspec.Address]bool{}
@@ -180,7 +178,7 @@ func (f *finder) all() []candidate {
 				list = append(list, c)
 			}
 		}
-		for _, c := range more { // two of one address are both shown: neither is meant
+		for _, c := range more { // two of one address are both shown: it means neither
 			taken[c.addr] = c.addr != mountspec.Address{}
 		}
 	}
@@ -219,8 +217,7 @@ func (f *finder) allSearched() []candidate {
 	return list
 }
 
-// allOfAgentproto are those whose manifest can be read, or says why not: a bare slug is
-// no address.
+// allOfAgentproto returns those of ~/.agentproto, by their manifests if they have a bare slug.
 func (f *finder) allOfAgentproto() []candidate {
 	listed, err := f.readAgentproto()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
-// A Class groups errors by what a caller does about them.
+// A Class groups errors by the reaction of a caller.
 type Class int
 
 const (
@@ -18,7 +18,7 @@ const (
 	Invalid Class = iota
 	// Unresolvable: something that is named cannot be found.
 	Unresolvable
-	// Denied: the host does not grant it, or a credential is not to be had.
+	// Denied: the host does not grant it, or a credential is not available.
 	Denied
 )
 
@@ -39,19 +39,19 @@ const (
 type Error struct {
 	Class Class
 	Code  string   // upstream code, or empty
-	What  string   // what is wrong, on one line
+	What  string   // the problem, on one line
 	Where string   // file:line, address or path, or empty
-	Hint  string   // what to do
+	Hint  string   // advice
 	Chain []string // the workspaces that led here, outermost first
 	Err   error    // the cause, or nil
-	// Skipped are manifests and directories that could have been what was looked
-	// for, each with why it was passed over.
+	// Skipped are manifests and directories that could have been meant, each with
+	// the reason why it was passed over.
 	Skipped []string
-	// Steps are what was looked at on the way here, as in Resolved.Explain.
+	// Steps are the steps before the error, as in Resolved.Explain.
 	Steps []Step
 }
 
-// Error is one line: where, code, what, and the chain of workspaces.
+// Error is one line: Where, Code, What, Err, and the chain of workspaces.
 func (e *Error) Error() string {
 	var b strings.Builder
 	for _, s := range []string{e.Where, e.Code} {
@@ -95,13 +95,13 @@ func denied(code, where, hint, format string, args ...any) *Error {
 	return &Error{Class: Denied, Code: code, Where: where, Hint: hint, What: fmt.Sprintf(format, args...)}
 }
 
-// unrecorded refuses what cannot be recorded: nothing is granted without.
+// unrecorded refuses an action that cannot be recorded: nothing is granted without a record.
 func unrecorded(code, where string, err error) *Error {
 	return &Error{Class: Denied, Code: code, Where: where, What: "the audit log cannot be written", Err: err, Hint: "make room for the audit log"}
 }
 
-// fileError turns an error about a file into one of ours: absent is
-// unresolvable, what others can write is denied.
+// fileError turns an error about a file into an *Error: an absent file is
+// unresolvable, one that others can write is denied.
 func fileError(code, where string, err error) *Error {
 	e := &Error{Class: Unresolvable, Code: code, Where: where, What: "cannot be read", Err: err, Hint: "check that the file exists and is readable"}
 	var h *hostfile.Error
@@ -114,7 +114,7 @@ func fileError(code, where string, err error) *Error {
 	return e
 }
 
-// secretError turns refusals of the secrets package into one of ours.
+// secretError turns a refusal of package secrets into an *Error.
 func secretError(where string, err error) *Error {
 	out := &Error{Class: Denied, Where: where, What: "its credentials are not available", Err: err}
 	var s *secrets.Error

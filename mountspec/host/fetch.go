@@ -16,8 +16,8 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/origin"
 )
 
-// elsewhere are the files of a workspace whose manifests do not lie on this machine. In
-// paths root, where copies of them are kept, stands for the place.
+// elsewhere is the files of a workspace whose manifests are not local. In paths, root,
+// the directory of their copies, stands for the place.
 type elsewhere struct {
 	*origin.Files
 	root string
@@ -29,13 +29,12 @@ func (e *elsewhere) read(p string) (*file, error) {
 	return &file{path: p, asked: p, data: data}, err
 }
 
-// fetched is where the manifests of a workspace are kept that lies elsewhere.
+// fetched is the directory for the copies of a workspace's fetched manifests.
 func (r *Resolver) fetched(a mountspec.Address) string {
 	return filepath.Join(location.Real(filepath.Dir(r.store.path)), "fetched", a.Owner, a.Slug)
 }
 
-// recorded are the files of a workspace that lies elsewhere, as they were accepted; nil: it
-// lies here.
+// recorded returns the accepted files of a workspace with fetched manifests; nil: they are local.
 func recorded(r *Registration) *elsewhere {
 	if r.From == nil {
 		return nil
@@ -43,7 +42,7 @@ func recorded(r *Registration) *elsewhere {
 	return &elsewhere{origin.NewFiles(context.Background(), r.Texts()), filepath.Dir(r.Path)}
 }
 
-// keep has copies where the files are said to lie, if they were fetched.
+// keep writes the copies of the files, if they were fetched.
 func keep(r *Registration) error {
 	if r.From != nil {
 		if err := copies.Replace(filepath.Dir(r.Path), r.Texts()); err != nil {
@@ -53,11 +52,11 @@ func keep(r *Registration) error {
 	return nil
 }
 
-// A fetcher reads workspaces that lie elsewhere, for a session.
+// A fetcher reads workspaces with manifests that are not local, for a session.
 type fetcher struct{ *session }
 
-// fetch reads a workspace where it lies. a is its address; zero: the manifest says it, as
-// long as it is of the owner with whose grants it is read.
+// fetch reads a workspace at its place. a is its address; zero: the manifest's, which
+// must have the owner whose grants it is read with.
 func (s fetcher) fetch(from origin.Origin, a mountspec.Address, ownerID string) (*loaded, error) {
 	as, err := s.r.ownerAt(from, a)
 	if err != nil {
@@ -79,7 +78,7 @@ func (s fetcher) fetch(from origin.Origin, a mountspec.Address, ownerID string) 
 	if err != nil {
 		return nil, err
 	}
-	if here := at.Location; from.Place.Branch == "" && l.loc.Branch != "" { // which need not be that of the server's HEAD
+	if here := at.Location; from.Place.Branch == "" && l.loc.Branch != "" { // which may differ from the server's HEAD
 		if here.Branch = l.loc.Branch; l.loc.Is(here) {
 			from.Place.Branch = here.Branch
 			return s.fetch(from, l.ws.ID, ownerID)
@@ -106,7 +105,7 @@ func (s fetcher) loadFrom(files *origin.Files, at origin.Place, a, as mountspec.
 	if ws, _ := mountspec.ParseWorkspace(mountspec.Source{Name: manifestName, Data: text}, s.parse()); ws != nil && a == (mountspec.Address{}) {
 		id = ws.ID
 	}
-	if id == (mountspec.Address{}) { // it is not valid, which load tells
+	if id == (mountspec.Address{}) { // invalid: load reports it
 		id = as
 	} else if id.Owner != as.Owner {
 		return nil, denied("", at.String(), "if it is to be read with what the host grants to "+id.Owner+": --id "+id.String(),
@@ -118,7 +117,7 @@ func (s fetcher) loadFrom(files *origin.Files, at origin.Place, a, as mountspec.
 	return l, err
 }
 
-// asAt has an error name the files of a place, since nothing need be kept at root yet.
+// asAt replaces root in an error by the place, since root may have no copies yet.
 func asAt(at origin.Place, root string, err error) {
 	there := func(path string) string {
 		if name, ok := strings.CutPrefix(path, root+"/"); ok {
@@ -137,8 +136,8 @@ func asAt(at origin.Place, root string, err error) {
 	}
 }
 
-// ownerAt is for whom a place is read: the owner of the repository, or the only one to whom
-// the host grants that part of its bucket.
+// ownerAt is the owner with whose grants a place is read: that of the repository, or the
+// only one to which the host grants that part of its bucket.
 func (r *Resolver) ownerAt(from origin.Origin, a mountspec.Address) (mountspec.Address, error) {
 	if a != (mountspec.Address{}) {
 		return a, nil
@@ -158,8 +157,8 @@ func (r *Resolver) ownerAt(from origin.Origin, a mountspec.Address) (mountspec.A
 	return as, nil
 }
 
-// ownersOf are the owners to whom the host grants a part of its own bucket service; none:
-// it is not what an origin means.
+// ownersOf returns the owners to which the host grants a part of its own bucket service;
+// none: the origin is not in that service.
 func (c *Config) ownersOf(from origin.Origin) (owners []string) {
 	if b := c.CloudBucket; b != nil && b.Kind == from.Place.Kind && from.IsPlain() {
 		for _, g := range b.Grants {
@@ -180,7 +179,7 @@ func (r *Resolver) StorageAt(from origin.Origin, owner string) (*mountspec.Stora
 	return st, nil
 }
 
-// storeOf is the store of an origin, with what the host grants an address of it.
+// storeOf is the store of an origin, with the host's grants to an address.
 func (s fetcher) storeOf(from origin.Origin, a mountspec.Address) (*Resolved, error) {
 	st, err := s.r.StorageAt(from, a.Owner)
 	if err != nil {

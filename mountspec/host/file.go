@@ -12,12 +12,12 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 )
 
-// A file is a governing file as it was read once. Nothing reads it twice,
-// so that what was checked is what counts.
+// A file is a governing file as it was read once. It is not read twice, so that the
+// checked content is the one used.
 type file struct {
 	path  string         // real and absolute
 	asked string         // the path by which it was reached
-	stamp hostfile.Stamp // of before it was read; zero: it was not
+	stamp hostfile.Stamp // taken before it was read; zero: it was not read
 	data  []byte
 }
 
@@ -76,8 +76,8 @@ func readOpen(f *os.File) (*file, error) {
 	return &file{path: real, asked: f.Name(), stamp: hostfile.StampOf(&st), data: src.Data}, nil
 }
 
-// readTrusted reads a file that the host configuration names, or one that
-// is believed for where it lies: nobody else may have written it.
+// readTrusted reads a file that the host configuration names, or one that is
+// trusted for its place: no other user may be able to write it.
 func readTrusted(path string) (*file, error) {
 	f, err := hostfile.Read(path, hostfile.Options{MaxBytes: 16 << 20})
 	if err != nil {

@@ -20,21 +20,21 @@ import (
 
 const manifestName = "WORKSPACE.md"
 
-// A candidate is where a workspace may be, before anything of it is read.
+// A candidate is a possible place of a workspace, before anything of it is read.
 type candidate struct {
-	addr    mountspec.Address // zero: whatever the manifest says
+	addr    mountspec.Address // zero: the manifest's
 	path    string            // directory or manifest, absolute
 	trust   Trust
 	how     string        // for Explain and errors
 	ownerID string        // empty: not known
 	entry   *Registration // nil: not in the registry file
-	row     *Row          // nil: the configuration says nothing that a manifest would
-	text    []byte        // of the manifest at path, as it is going to be; nil: what is there
+	row     *Row          // nil: the configuration has no keys of a manifest
+	text    []byte        // the future text of the manifest at path; nil: the present one
 	files   *elsewhere    // the manifests do not lie at path; nil: they do
 	checked bool          // the file must be safe from other users: nothing else pins it
 }
 
-// A finder leads from an address or a path to where a workspace may be.
+// A finder leads from an address or a path to a candidate.
 type finder struct {
 	*trail
 	r     *Resolver
@@ -43,9 +43,9 @@ type finder struct {
 	met   []string // addresses of the manifests that the search path led to
 }
 
-// find looks an address up: the configuration and the registry, which must
-// agree; then the search path; then ~/.agentproto/workspaces.json. A path is
-// never built from an address that nobody listed.
+// find looks an address up: the configuration and the registry, which must agree;
+// then the search path; then ~/.agentproto/workspaces.json. A path is never built
+// from an address that is not listed.
 func (f *finder) find(a mountspec.Address) (candidate, error) {
 	if c, ok, err := f.registered(a); ok || err != nil {
 		return c, err
@@ -97,7 +97,7 @@ func (f *finder) registered(a mountspec.Address) (candidate, bool, error) {
 	return candidate{}, false, nil
 }
 
-// pinned is where a workspace of the registry is.
+// pinned is the candidate for a workspace of the registry.
 func (r *Resolver) pinned(a mountspec.Address, e *Registration) candidate {
 	return candidate{addr: a, path: e.Path, trust: Registered, how: "the registry", ownerID: e.OwnerID, entry: e, row: r.cfg.Workspaces[a.String()].Row, files: recorded(e)}
 }
@@ -116,8 +116,7 @@ func yesNo(yes bool, a, b string) string {
 	return b
 }
 
-// samePlace says whether two paths, each of a directory or of a manifest,
-// name one manifest.
+// samePlace reports whether two paths, each of a directory or of a manifest, name one manifest.
 func samePlace(a, b string) bool { return location.Manifest(a) == location.Manifest(b) }
 
 // search looks for the address below each directory of the search path.
@@ -138,17 +137,16 @@ func (f *finder) search(a mountspec.Address) (candidate, bool, error) {
 		"%d manifests call themselves %s: %s", len(found), a, strings.Join(found, ", "))
 }
 
-// maxSearch bounds how many directories of one search directory are looked
-// into.
+// maxSearch bounds the number of directories read in one search directory.
 const maxSearch = 10000
 
-// A manifest is a WORKSPACE.md that was found, and what it calls itself.
+// A manifest is a WORKSPACE.md that was found, with the address that it claims.
 type manifest struct {
 	path string
 	id   mountspec.Address
 }
 
-// searchDir lists the manifests below dir that call themselves a.
+// searchDir lists the manifests below dir that claim the address a.
 func (f *finder) searchDir(dir string, a mountspec.Address) (paths []string) {
 	for _, m := range f.below(dir, a) {
 		if m.id == a {
@@ -163,8 +161,8 @@ func (f *finder) searchDir(dir string, a mountspec.Address) (paths []string) {
 
 // below lists the manifests in dir, in each directory in it and at <owner>/<slug>, where
 // it looks for one address only if a is not zero. It never looks below a directory that
-// is a workspace itself. Links are not followed, and directories that others can write
-// are skipped: anybody could put a manifest there.
+// is a workspace itself. Links are not followed, and directories that other users can
+// write are skipped: any of them could put a manifest there.
 func (f *finder) below(dir string, a mountspec.Address) (list []manifest) {
 	real, err := hostfile.CheckDir(dir, hostfile.Options{})
 	if err != nil {
@@ -220,8 +218,8 @@ func (f *finder) subdirs(dir string) (names []string) {
 	return names
 }
 
-// keepsFiles says whether a registered workspace keeps its files in dir. What its
-// programs write there is no manifest of others.
+// keepsFiles reports whether a registered workspace keeps its files in dir. A
+// manifest that its programs write there must not be found.
 func (f *finder) keepsFiles(dir string) bool {
 	for _, name := range f.reg.Names() {
 		if at, _ := f.reg.Place(name); at.Service == ServiceDir && at.Prefix == dir {
@@ -238,8 +236,7 @@ func (f *finder) keepsFiles(dir string) bool {
 	return false
 }
 
-// safeDir says whether path is a directory, no link, that only root and the
-// user can write.
+// safeDir reports whether path is a directory, no link, that only root and the user can write.
 func (f *finder) safeDir(path string) bool {
 	var st unix.Stat_t
 	if unix.Lstat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
@@ -277,7 +274,7 @@ func (f *finder) manifestIn(dir string) (m *manifest, isWorkspace bool) {
 	return &manifest{got.path, ws.ID}, true
 }
 
-// because is an error about path without saying path again.
+// because is the text of an error about path, without path.
 func because(path string, err error) string {
 	var h *hostfile.Error
 	if errors.As(err, &h) && h.Hint != "" {
@@ -286,7 +283,7 @@ func because(path string, err error) string {
 	return strings.TrimPrefix(err.Error(), path+": ")
 }
 
-// firstOf is the first error that was found in a manifest, and how many there are.
+// firstOf is the first error in a manifest, and the number of further ones.
 func firstOf(found mountspec.Findings, path string) string {
 	wrong := found.Filter(mountspec.Error)
 	if len(wrong) == 0 {
@@ -353,8 +350,7 @@ func (r *Resolver) agentprotoPath() string {
 	return filepath.Join(r.o.Home, ".agentproto", "workspaces.json")
 }
 
-// byPath makes a candidate of a path. One that is registered counts as
-// registered: how it was named changes nothing.
+// byPath makes a candidate of a path. A registered workspace counts as registered, also by path.
 func (f *finder) byPath(path string, trust bool) candidate {
 	for addr, e := range f.reg.All() {
 		if samePlace(e.Path, path) {

@@ -16,7 +16,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/registry"
 )
 
-// A granter decides what the host grants to a workspace whose manifests were read.
+// A granter decides on the host's grants to a workspace after its manifests were read.
 type granter struct {
 	*trail
 	r     *Resolver
@@ -33,7 +33,7 @@ func (r *Resolver) deny(l *loaded, code string, pos mountspec.Pos, hint, format 
 	return e
 }
 
-// authorize checks, for each kind of storage, what the host has to grant.
+// authorize checks, for each kind of storage, the grants that it needs of the host.
 func (h *granter) authorize(l *loaded) (Grants, error) {
 	var g Grants
 	if l.local != nil {
@@ -61,9 +61,9 @@ func (h *granter) authorize(l *loaded) (Grants, error) {
 	return g, h.grantSecrets(l, &g)
 }
 
-// grantRaw is for a provider that only the host knows. What it calls socket is
-// a Unix socket of this machine, and who holds that holds what is behind it: it
-// is granted like a directory.
+// grantRaw is for a provider that only the host knows. Its key socket is a Unix
+// socket of this machine, and a volume with it has access to the service behind it:
+// it is granted like a directory.
 func (h *granter) grantRaw(l *loaded) error {
 	if l.cand.trust == Unverified {
 		return h.r.deny(l, "", l.storage.ConfigPos, "register the manifest", "a provider of the host is for registered manifests only")
@@ -174,8 +174,8 @@ func (h *granter) grantGitHub(l *loaded, g *Grants) error {
 	return nil
 }
 
-// onlyInstallation is the one that a manifest means which names neither an installation
-// nor a token; "": none, or one of several.
+// onlyInstallation is the owner's only installation, for a manifest that names neither
+// an installation nor a token; "": there is none, or several.
 func (h *granter) onlyInstallation(l *loaded, app *GitHubApp) string {
 	granted := app.Installations[l.ws.ID.Owner]
 	if len(granted) == 1 {
@@ -189,9 +189,9 @@ func (h *granter) onlyInstallation(l *loaded, app *GitHubApp) string {
 var gitHubLFS = []string{"https://lfs.github.com", "https://github-cloud.githubusercontent.com", "https://github-cloud.s3.amazonaws.com",
 	"https://media.githubusercontent.com", "https://objects.githubusercontent.com"}
 
-// gitHubEndpoints are the two services, and what LFS answers may lead to: it is the
-// server that the host names which says where, so that is all that the host lists.
-// A manifest that is not registered reaches no more than the public GitHub's.
+// gitHubEndpoints are the two services, and the endpoints that LFS answers may lead to: the host's
+// own server chooses these, so all endpoints that the host lists are allowed. A manifest that is
+// not registered reaches only those of the public GitHub.
 func (h *granter) gitHubEndpoints(l *loaded, gh GitHub) []string {
 	base, api := orDefault(gh.BaseURL, endpoint.PublicGitHub), orDefault(gh.APIURL, endpoint.PublicGitHubAPI)
 	out := slices.Concat(h.r.cfg.AllowEndpoints.Of(base), h.r.cfg.AllowEndpoints.Of(api))
@@ -210,7 +210,7 @@ func (h *granter) gitHubEndpoints(l *loaded, gh GitHub) []string {
 	return out
 }
 
-// grantEndpoint checks where the owner's own bucket is: on the host's list,
+// grantEndpoint checks the endpoint of the owner's own bucket: on the host's list,
 // the public endpoint of a known service, or, for a manifest that is not
 // registered, any public name, to read from.
 func (h *granter) grantEndpoint(l *loaded, g *Grants) error {
@@ -238,8 +238,7 @@ func (h *granter) grantEndpoint(l *loaded, g *Grants) error {
 	return nil
 }
 
-// proxy is the host's own, where allow_env lists its variable for everybody
-// or for this workspace.
+// proxy is the host's own, if allow_env lists its variable for all workspaces or for this one.
 func (h *granter) proxy(l *loaded) string {
 	for _, e := range h.r.cfg.AllowEnv {
 		if e.Name != "HTTPS_PROXY" && e.Name != "HTTP_PROXY" || l.cand.trust == Unverified {

@@ -9,8 +9,8 @@ import (
 	"github.com/wsmount/wsmount/mountspec/netguard"
 )
 
-// Guard makes the way to the network for one resolved volume: what was
-// granted to it and nothing else. Each refusal is in the audit log.
+// Guard makes the way to the network for one resolved volume: to the endpoints
+// granted to it and no others. Each refusal is in the audit log.
 func (r *Resolver) Guard(v *Resolved) (*netguard.Guard, error) {
 	o := r.guardOptions(v.Address.String(), v.Grants.Endpoints)
 	if v.Grants.Proxy != "" {
@@ -27,7 +27,7 @@ func (r *Resolver) Guard(v *Resolved) (*netguard.Guard, error) {
 	return g, nil
 }
 
-// Hooks are whom the host has told of what goes wrong in a mount.
+// Hooks are the host's hooks for problems in a mount.
 func (r *Resolver) Hooks() []hook.Hook { return r.cfg.Notify }
 
 // HookGuard makes the way to a webhook of the host, and to nothing else. An address that is not

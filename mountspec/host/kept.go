@@ -12,26 +12,26 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/registry"
 )
 
-// A keptPlaces is where the workspaces of the configuration keep their bytes, as their
-// manifests said when they were last read. It spares a mount reading every manifest of
-// the host to compare its own place with those of the others, and is used for nothing
-// else: what is mounted is read anew, and so is what a mount would be refused for.
+// A keptPlaces is the places of the bytes of the configuration's workspaces, from their
+// manifests when they were last read. With it a mount need not read every manifest of the
+// host to compare its own place with those of the others. It is used for nothing else: the
+// manifests of the mounted workspace, and of one that would refuse the mount, are read anew.
 //
-// The file lies in the state directory, which no mount shows. Whoever can write it can write
-// the configuration. One that another configuration or program made is passed over.
+// The file lies in the state directory, which no mount shows. A program that can write it
+// can write the configuration. A file by another configuration or program is ignored.
 type keptPlaces struct {
 	path    string
-	world   string // digest of all besides the manifests that decides about a place
+	world   string // digest of all inputs that decide about a place, but the manifests
 	began   time.Time
 	places  map[string]keptPlace // by address
 	changed bool
 }
 
-// A keptPlace is that of one workspace, as long as all files that lead to it are unchanged.
+// A keptPlace is the place of one workspace, valid while all files that lead to it are unchanged.
 type keptPlace struct {
 	Files    []keptFile
 	Location Location
-	Dir      string // local directory as the manifest names it; what it leads to is looked up anew
+	Dir      string // local directory as the manifest names it; its links are followed anew
 }
 
 type keptFile struct {
@@ -41,8 +41,8 @@ type keptFile struct {
 
 const keptFormat = "wsmount/places/v1\n"
 
-// keptPlaces reads what was kept. Without a file, or with one that is not ours, nothing is
-// known; where none can be, path is empty.
+// keptPlaces reads the kept places. Without a file, or with an ignored one, none are
+// known; if none can be kept, path is empty.
 func (r *Resolver) keptPlaces(reg *registry.File) *keptPlaces {
 	k := &keptPlaces{path: r.o.Places, began: r.o.Now(), places: map[string]keptPlace{}}
 	var program unix.Stat_t
@@ -83,7 +83,7 @@ func (k *keptPlaces) find(addr string) (Location, bool) {
 	return p.Location, true
 }
 
-// keep takes note of a workspace that was read.
+// keep keeps the place of a workspace that was read.
 func (k *keptPlaces) keep(addr string, l *loaded) {
 	if k.path == "" || len(l.files) == 0 {
 		return // a directory without a manifest is nothing to read
@@ -99,7 +99,7 @@ func (k *keptPlaces) keep(addr string, l *loaded) {
 	k.changed = true
 }
 
-// save writes what was taken note of. When it cannot, all is read again the next time.
+// save writes the kept places. If it cannot, all manifests are read again the next time.
 func (k *keptPlaces) save() {
 	if !k.changed {
 		return

@@ -35,21 +35,21 @@ type loaded struct {
 	loc       Location
 	warnings  mountspec.Findings
 	reserved  []string
-	code      *mountspec.Code // nil: it is no code project
+	code      *mountspec.Code // nil: not a code project
 	sandbox   *sandbox        // nil: the workspace has none
-	from      *origin.Origin  // where it was fetched from; nil: it was not
+	from      *origin.Origin  // the origin, if it was fetched; nil: it was not
 	scratch   string          // tells the default directory of a sandbox's mount from the workspace's own
 }
 
-// A base is what references of one manifest are relative to.
+// A base is the owner and directory that references of one manifest are relative to.
 type base struct {
-	addr  mountspec.Address // whose it is
+	addr  mountspec.Address // of its workspace
 	dir   string            // directory of the manifest
 	root  string            // directory that workspace-relative paths do not leave
 	trust Trust
 }
 
-// load reads a candidate's manifest, and what it refers to.
+// load reads a candidate's manifest, and the manifests that it refers to.
 func (s *session) load(c candidate) (*loaded, error) {
 	l := &loaded{cand: c}
 	for _, follow := range []func(*loaded) error{s.readWorkspace, s.identity, s.loadStorage, s.loadBlocks, s.loadPolicies, s.loadIdentities, s.loadSecrets, s.locate} {
@@ -60,8 +60,8 @@ func (s *session) load(c candidate) (*loaded, error) {
 	return l, nil
 }
 
-// readWorkspace reads the manifest, or, for a registered directory without
-// one, stands in what was recorded (AIP-34: it is still a workspace).
+// readWorkspace reads the manifest, or uses the recorded one for a registered
+// directory without one (AIP-34: it is still a workspace).
 func (s *session) readWorkspace(l *loaded) error {
 	path, err := manifestPath(l.cand.path)
 	if err != nil {
@@ -116,9 +116,8 @@ func manifestPath(path string) (string, error) {
 	return path, nil
 }
 
-// readCandidate reads the manifest. Where nothing pins its bytes (it was
-// found, or is registered by path alone), nobody else may be able to write
-// it.
+// readCandidate reads the manifest. If nothing pins its bytes (it was found, or is
+// registered by path alone), no other user may be able to write it.
 func (s *session) readCandidate(c candidate, path string) (*file, error) {
 	if c.files != nil {
 		return c.files.read(path)
@@ -134,9 +133,9 @@ func (s *session) readCandidate(c candidate, path string) (*file, error) {
 	return f, err
 }
 
-// read reads a file that the manifest refers to, below root. Where nothing pins
-// its bytes nobody else may be able to write it, as with the manifest. A link
-// on the way is reserved: turned elsewhere, it would lead to another file.
+// read reads a file that the manifest refers to, below root. If nothing pins its
+// bytes no other user may be able to write it, as with the manifest. A link on the
+// way is reserved: if changed, it would lead to another file.
 func (l *loaded) read(root, rel string) (*file, error) {
 	if l.isElsewhere(root) {
 		return l.cand.files.read(filepath.Join(root, rel))
@@ -162,12 +161,11 @@ func (l *loaded) read(root, rel string) (*file, error) {
 	return t, nil
 }
 
-// isElsewhere reports whether files below root do not lie on this machine: those of the
-// workspace itself. What the host configuration lists does.
+// isElsewhere reports whether files below root are not local: those of a fetched
+// workspace itself. Files that the host configuration lists are local.
 func (l *loaded) isElsewhere(root string) bool { return l.cand.files != nil && root == l.home.root }
 
-// withoutManifest takes the recorded manifest when there was one, else the
-// directory itself as the store.
+// withoutManifest takes the accepted manifest or that of the row, else the directory as the store.
 func (s *session) withoutManifest(l *loaded, path string) error {
 	dir := location.Real(filepath.Dir(path))
 	if e := l.cand.entry; e != nil && e.HasManifest() {
@@ -200,7 +198,7 @@ func (s *session) withoutManifest(l *loaded, path string) error {
 	return nil
 }
 
-// findings turns what a parse found into an error, and keeps warnings.
+// findings turns the findings of a parse into an error, and keeps warnings.
 func (s *session) findings(l *loaded, where string, fs mountspec.Findings) error {
 	l.warnings = append(l.warnings, fs.Filter(mountspec.Warning)...)
 	err := fs.Err()
@@ -215,8 +213,8 @@ func (s *session) findings(l *loaded, where string, fs mountspec.Findings) error
 	return &Error{Class: Unresolvable, Code: CodeProvider, Where: where, What: "its storage provider is not built in", Err: err, Hint: "choose a provider that this wsmount has"}
 }
 
-// identity compares the manifest's claims with what is known (AIP-34,
-// Security considerations: a manifest may lie about its owner and its id).
+// identity compares the manifest's claims with the known facts (AIP-34, Security
+// considerations: a manifest may lie about its owner and its id).
 func (s *session) identity(l *loaded) error {
 	asked, ws := l.cand.addr, l.ws
 	l.home.addr, l.home.trust = ws.ID, l.cand.trust
@@ -322,7 +320,7 @@ func (s *session) loadPolicies(l *loaded) error {
 	return nil
 }
 
-// digestOf is that of a file that was read; empty: it was not.
+// digestOf is the digest of a file that was read; empty: it was not.
 func (l *loaded) digestOf(path string) string {
 	if i := slices.IndexFunc(l.files, func(f *file) bool { return f.path == path }); i >= 0 {
 		return digest(l.files[i].data)
@@ -354,8 +352,8 @@ func (s *session) layersOf(l *loaded, level string, blocks []mountspec.Block[mou
 	return out, nil
 }
 
-// loadIdentities replaces identity files by what is in them, and references
-// by what the host configured for them. Others stay for the caller.
+// loadIdentities replaces identity files by their content, and references by the
+// host's identities for them. Others stay for the caller.
 func (s *session) loadIdentities(l *loaded) error {
 	entries, at := l.ws.Identity, l.home
 	if len(l.storage.Identity) > 0 { // AIP-23: the child's overrides

@@ -18,8 +18,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/location"
 )
 
-// locate finds where the bytes lie. It decides nothing about whether the
-// workspace may have them.
+// locate finds the place of the bytes. It does not decide whether the workspace may have them.
 func (s *session) locate(l *loaded) error {
 	path := ""
 	switch c := l.storage.Config.(type) {
@@ -51,9 +50,9 @@ func (s *session) locate(l *loaded) error {
 	return nil
 }
 
-// scratchOf names the default directory of a workspace. An unverified manifest
-// only claims its address, so its own place goes by where it lies: it does not
-// see what the workspace of that name has written.
+// scratchOf names the default directory of a workspace. An unverified manifest only
+// claims its address, so its directory is named by its own path: it does not see
+// the files of the workspace with that address.
 func (r *Resolver) scratchOf(l *loaded) string {
 	if l.cand.trust != Unverified {
 		return filepath.Join(r.scratch(), l.ws.ID.Owner, l.ws.ID.Slug+l.scratch)
@@ -66,13 +65,13 @@ func shortHash(text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// scratch is where dev-local workspaces without a root lie.
+// scratch is the directory of dev-local workspaces without a root.
 func (r *Resolver) scratch() string {
 	return filepath.Join(location.Real(r.o.Temp), "wsmount-"+strconv.Itoa(os.Geteuid()))
 }
 
-// openLocal looks at the directory itself, not at its name: what is opened
-// here is what Dev and Ino say later.
+// openLocal identifies the directory by opening it, not by its name: Dev and Ino
+// are those of the opened directory.
 func (l *loaded) openLocal(path string) error {
 	if l.local == nil {
 		l.local = &Local{}
@@ -98,9 +97,8 @@ func (l *loaded) openLocal(path string) error {
 	return nil
 }
 
-// grantLocal says whether the workspace may have its directory: below its
-// own always, below allow_paths when it is registered, and the default for
-// dev-local.
+// grantLocal decides whether the workspace may have its directory: below its own
+// always, below allow_paths when it is registered, and the default for dev-local.
 func (h *granter) grantLocal(l *loaded) error {
 	path := l.local.Path
 	if l.local.Default {
@@ -126,7 +124,7 @@ func (h *granter) grantLocal(l *loaded) error {
 	return nil
 }
 
-// makeLocal makes the directory of a dev-local workspace that has everything else.
+// makeLocal makes the missing directory of a dev-local workspace, once all else is granted.
 func (s *session) makeLocal(l *loaded) error {
 	if l.local == nil || !l.local.Missing || !s.o.Create {
 		return nil
@@ -149,8 +147,8 @@ func (h *granter) allowedPath(path string) (string, bool) {
 	return "", false
 }
 
-// grantScratch checks the default directory of dev-local. Its name is known
-// to every user of the machine, who may have made it first.
+// grantScratch checks the default directory of dev-local. Every user of the machine
+// knows its name, and may have made it first.
 func (h *granter) grantScratch(l *loaded) error {
 	path := l.local.Path
 	if !grant.Below(h.r.scratch(), path) {
@@ -162,8 +160,8 @@ func (h *granter) grantScratch(l *loaded) error {
 	return h.checkScratch(path)
 }
 
-// checkScratch says whether the default directory, and each down to it, is the
-// user's alone.
+// checkScratch checks that the default directory, and each above it up to scratch, is the user's
+// alone.
 func (h *granter) checkScratch(path string) error {
 	for dir := path; ; dir = filepath.Dir(dir) {
 		if err := hostfile.CheckPrivate(dir); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
-// A Location is where a workspace's bytes lie, without credentials.
+// A Location is the place of a workspace's bytes, without credentials.
 type Location = location.Location
 
 // Services of a Location that are none of package secrets.
@@ -20,11 +20,11 @@ const (
 	ServiceRaw = location.Raw
 )
 
-// Real is location.Real, for who has to do with paths of this package.
+// Real is location.Real, for users of this package's paths.
 func Real(path string) string { return location.Real(path) }
 
-// locate says where a storage's bytes lie. dir is the directory that
-// relative paths are relative to; local is the real path of a local root.
+// locate returns the place of a storage's bytes. dir is the directory that relative
+// paths are relative to; local is the real path of a local root.
 func (c *Config) locate(s *mountspec.Storage, local string) Location {
 	l := Location{Provider: s.Provider}
 	switch x := s.Config.(type) {

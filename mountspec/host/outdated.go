@@ -8,9 +8,9 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 )
 
-// Outdated says of a workspace that was resolved before how the registry, or the configuration
-// that alone knows it, differs from what it had then; "": it does not. What is mounted does not
-// follow it.
+// Outdated describes how the registry, or the configuration for a workspace only in it, differs
+// now from a workspace that was resolved before; "": it does not. A mount does not follow such
+// changes.
 func (r *Resolver) Outdated(was *Resolved) string {
 	what := ""
 	if was.entry != nil {
@@ -40,7 +40,7 @@ func (r *Resolver) entryDiffers(was *Resolved) string {
 	return "the registry has another manifest, or another policy, since " + e.AcceptedAt.Format(time.RFC3339)
 }
 
-// rowDiffers says how the entry of a workspace in the configuration is another one by now.
+// rowDiffers describes how the entry of a workspace in the configuration has changed.
 func (r *Resolver) rowDiffers(addr string) string {
 	was, ok := r.cfg.Workspaces[addr]
 	if !ok {
@@ -66,7 +66,7 @@ func (r *Resolver) rowDiffers(addr string) string {
 	return ""
 }
 
-// equal reports whether two entries say the same.
+// equal reports whether two entries have the same content.
 func (e WorkspaceEntry) equal(o WorkspaceEntry) bool {
 	if e.Path != o.Path || e.OwnerID != o.OwnerID || (e.Row == nil) != (o.Row == nil) {
 		return false

@@ -19,8 +19,8 @@ import (
 // back. The host may grant it.
 func (s *session) checkOverlap(l *loaded) error { return s.eachOther(l, s.overlap) }
 
-// overlapNotes says, when a workspace is registered, with which others it cannot
-// be mounted, and they not any more.
+// overlapNotes returns, for a newly registered workspace, notes on overlaps with
+// others: neither of the two can be mounted then.
 func (s *session) overlapNotes(l *loaded) (notes []string, err error) {
 	err = s.eachOther(l, func(l *loaded, addr string, other Location) error {
 		a, err := mountspec.ParseAddress(addr)
@@ -34,7 +34,7 @@ func (s *session) overlapNotes(l *loaded) (notes []string, err error) {
 	return notes, err
 }
 
-// eachOther calls f with where each other workspace of this host keeps its bytes.
+// eachOther calls f with the place of each workspace of this host, also that of l in the registry.
 func (s *session) eachOther(l *loaded, f func(l *loaded, addr string, other Location) error) error {
 	s.disks = ondisk.New()
 	kept := s.others.keptPlaces(s.r, s.reg)
@@ -56,7 +56,7 @@ func (s *session) eachOther(l *loaded, f func(l *loaded, addr string, other Loca
 			other.loc, other.kept = kept.find(addr)
 			known = other.kept
 		}
-		if !known || other.kept && l.loc.SharesBytes(other.loc, s.disks) { // nothing is refused for what was kept
+		if !known || other.kept && l.loc.SharesBytes(other.loc, s.disks) { // no refusal relies on a kept place
 			other = s.read(addr, kept)
 		}
 		s.others.places[addr] = other
@@ -72,10 +72,9 @@ func (s *session) eachOther(l *loaded, f func(l *loaded, addr string, other Loca
 	return nil
 }
 
-// unknownPlace says that a workspace could not be compared: one of the
-// configuration but by the directory of its manifest, one whose entry in the
-// registry is damaged not at all. It does not refuse: a mistake in one would take
-// away every workspace.
+// unknownPlace warns that a workspace could not be compared: one of the configuration only by the
+// directory of its manifest, one with a damaged entry in the registry not at all. It does not
+// refuse: a mistake in one would block every workspace.
 func (s *session) unknownPlace(l *loaded, addr, file string, err error) {
 	s.step("overlap with "+addr, "not known: "+err.Error())
 	l.warnings = append(l.warnings, mountspec.Finding{Severity: mountspec.Warning, File: file, Path: "workspaces." + addr,
@@ -83,7 +82,7 @@ func (s *session) unknownPlace(l *loaded, addr, file string, err error) {
 		Hint: "correct its manifest, or remove it"})
 }
 
-// read finds where a workspace of the configuration keeps its bytes, by its manifests.
+// read finds the place of a workspace of the configuration, by its manifests.
 func (s *session) read(addr string, kept *keptPlaces) otherPlace {
 	l, err := s.loadOther(addr)
 	if err != nil {

@@ -11,19 +11,19 @@ import (
 )
 
 // Own are the places that decide about mounts of this host, also of other
-// workspaces and of later mounts. Who writes there from inside a mount grants
-// things to himself. All paths are absolute, and their directories without links.
+// workspaces and of later mounts. A program that writes there from inside a mount
+// gives itself grants. All paths are absolute, and their directories without links.
 type Own struct {
-	// Files are not to be changed, and where there is none, not to be made: the
-	// configuration, the registry with its lock, Options.Places, every manifest that the
-	// configuration names, which no digest pins, what secrets and facts come from,
-	// and each symbolic link on the way to one of them.
+	// Files must not be changed, nor made if they do not exist: the configuration, the
+	// registry with its lock, Options.Places, every manifest that the configuration
+	// names, which no digest pins, the files of secrets and facts, and each symbolic
+	// link on the way to one of them.
 	Files []string
-	// Dirs are those of the configuration and the registry, there or not: nothing
-	// is to appear in them.
+	// Dirs are those of the configuration and the registry, existing or not:
+	// nothing may appear in them.
 	Dirs []string
-	// Searched are the directories of the search path that are no workspace
-	// themselves: what is made in them, or one below, is found by its address.
+	// Searched are the directories of the search path that are no workspace themselves: a manifest
+	// made in them, or one level below, is found by its address.
 	Searched []string
 }
 
@@ -53,7 +53,7 @@ func (r *Resolver) Own() Own {
 		dir = way[len(way)-1]
 		out.Files = append(out.Files, way[:len(way)-1]...)
 		if manifest := filepath.Join(dir, manifestName); exists(manifest) {
-			out.Files = append(out.Files, manifest) // nothing below is looked at while it is there
+			out.Files = append(out.Files, manifest) // it keeps the search from going below
 		} else {
 			out.Searched = append(out.Searched, dir)
 		}
@@ -76,7 +76,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// namedManifests are those that the host believes for where they lie; an empty one is none.
+// namedManifests are the manifests that the host trusts for their place; an empty path means none.
 func (r *Resolver) namedManifests() []string {
 	var out []string
 	for _, w := range r.cfg.Workspaces {

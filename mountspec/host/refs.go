@@ -18,7 +18,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/registry"
 )
 
-// A refKind is what a reference must lead to.
+// A refKind is the kind of manifest that a reference must lead to.
 type refKind struct{ name, code string }
 
 var (
@@ -39,9 +39,8 @@ type references struct {
 	reg *registry.File
 }
 
-// follow reads the manifest that a reference leads to, and returns what the
-// references in it are relative to. The file is among the governing ones
-// from then on.
+// follow reads the manifest that a reference leads to, and returns the base of the
+// references in it. The file is among the governing ones from then on.
 func (r *references) follow(l *loaded, ref mountspec.Ref, from base, kind refKind) (*file, base, error) {
 	var f *file
 	var at base
@@ -102,8 +101,8 @@ func escapes(ref mountspec.Ref, kind refKind) error {
 		"%s %q leads out of the workspace", kind.name, ref.Value)
 }
 
-// sibling finds the registered workspace that holds target: only there is
-// it known whose the file is.
+// sibling finds the registered workspace that holds target: only then is the owner of the file
+// known.
 func (r *references) sibling(ref mountspec.Ref, target string, from base, kind refKind) (base, error) {
 	addr, root := r.ownerOf(target)
 	if addr == (mountspec.Address{}) {
@@ -163,9 +162,9 @@ func (r *references) followSlug(ref mountspec.Ref, from base, kind refKind) (*fi
 	return f, base{addr: mountspec.Address{Owner: owner, Slug: slug}, dir: dir, root: dir, trust: Registered}, nil
 }
 
-// mayRefer says whether a manifest may use what another owner has. Within
-// one owner it may, once the owner is known; across owners the host has to
-// list it (AIP-35: crossing an access boundary is audited).
+// mayRefer checks whether a manifest may use another owner's manifest. Within one
+// owner it may, once the owner is known; across owners the host has to list it
+// (AIP-35: crossing an access boundary is audited).
 func (r *references) mayRefer(from base, owner, slug string, ref mountspec.Ref, kind refKind) error {
 	to := "@" + owner + "/" + slug
 	reason, allowed := "", false

@@ -17,7 +17,7 @@ import (
 // RegistryName is the registry's file, in Config.Dir.
 const RegistryName = "registry.json"
 
-// A Registration is what `registry add` recorded of a workspace.
+// A Registration is the record that `registry add` makes of a workspace.
 type Registration = registry.Registration
 
 // Accepted is one governing file as it was accepted.
@@ -26,10 +26,10 @@ type Accepted = registry.Accepted
 // A store reads and writes the registry file.
 type store struct {
 	path string
-	last *atomic.Pointer[registry.File] // that was read
+	last *atomic.Pointer[registry.File] // the last one read
 }
 
-// load reads the registry, which is not to be changed; one that is not there is empty.
+// load reads the registry, which must not be changed; a missing file is an empty one.
 func (s store) load() (*registry.File, error) {
 	f, err := s.loadAfter(s.last.Load())
 	if err == nil {
@@ -63,7 +63,7 @@ func (s store) fileError(err error) error {
 	return nil
 }
 
-// damaged refuses what depends on an entry that cannot be read.
+// damaged refuses a request that depends on an entry that cannot be read.
 func (s store) damaged(f *registry.File, name string) error {
 	if !f.IsDamaged(name) {
 		return nil
@@ -72,13 +72,13 @@ func (s store) damaged(f *registry.File, name string) error {
 		Hint: fmt.Sprintf("wsmount registry remove %s, then register it again", orDefault(name, "''"))}
 }
 
-// An entering makes a change of the registry that was decided. It runs under the lock of the
-// registry, as that is now, and says whether it is to be written.
+// An entering makes a decided change. It runs under the lock of the registry, on its present
+// state, and says whether to write it.
 type entering func(now *registry.File) (write bool, err error)
 
-// change has decide look at the registry, and writes it when what that returns says so; nil
-// enters nothing. Deciding holds no lock: a store that does not answer, or a person who has
-// not answered yet, keeps nobody else waiting. A crash leaves the old file or the new one.
+// change calls decide with the registry, and writes it if the entering that it returns says
+// so; nil changes nothing. decide runs without the lock: a store or person that does not
+// answer blocks no other caller. A crash leaves the old file or the new one.
 func (s store) change(decide func(*registry.File) (entering, error)) error {
 	if s.path == "" {
 		return unresolvable("", "", "set HOME or give --config", "there is no place for the registry file")
@@ -113,7 +113,7 @@ func (s store) change(decide func(*registry.File) (entering, error)) error {
 	return s.fileError(err)
 }
 
-// still refuses an entry that is not the one, nil for none, that a change was decided about.
+// still refuses a change if the entry it was decided on, nil for none, is not there any more.
 func still(now *registry.File, addr mountspec.Address, was *Registration) error {
 	if is, _ := now.Get(addr.String()); reflect.DeepEqual(is, was) {
 		return nil

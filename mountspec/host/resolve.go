@@ -25,27 +25,26 @@ type ResolveOptions struct {
 	// Secrets are slugs and environment names granted on the command line.
 	Secrets []string
 	// Mounts are further sub-workspaces. The user asked for them, so that
-	// allow_refs is not asked; each gets what the host grants to its owner.
-	// A source that is a path is absolute or relative to Dir.
+	// allow_refs is not checked; each gets the host's grants to its owner. A source
+	// that is a path is absolute or relative to Dir.
 	Mounts []mountspec.Mount
 	// Strict turns warnings about manifests into errors.
 	Strict bool
 	// Create makes the directory of a dev-local workspace that is missing.
 	// Without it nothing is changed but Options.Places.
 	Create bool
-	// Dir is what a relative target is relative to. Empty: the target must
-	// be absolute.
+	// Dir is the base of a relative target. Empty: the target must be absolute.
 	Dir string
-	// SandboxMount asks for what the target's sandbox shows at this path, rather
-	// than for the target itself. Empty: the target.
+	// SandboxMount asks for the volume that the target's sandbox shows at this
+	// path, instead of the target itself. Empty: the target.
 	SandboxMount string
 }
 
-// maxDepth is how many workspaces may lie in each other.
+// maxDepth bounds the nesting of workspaces.
 const maxDepth = 16
 
-// Resolve follows target, an address or a path, to everything a mount
-// needs. Every refusal is an *Error.
+// Resolve follows target, an address or a path, to all data that a mount needs.
+// Every refusal is an *Error.
 func (r *Resolver) Resolve(ctx context.Context, target string, o ResolveOptions) (*Resolved, error) {
 	reg, err := r.store.load()
 	if err != nil {
@@ -71,7 +70,7 @@ func (r *Resolver) Resolve(ctx context.Context, target string, o ResolveOptions)
 	return got, nil
 }
 
-// explained keeps in an error what was looked at before it.
+// explained adds the steps before an error to it.
 func (s *session) explained(err error) error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -104,7 +103,7 @@ func (s *session) target(target string) (candidate, error) {
 	return s.finder.byPath(target, s.o.Trust), nil
 }
 
-// chained says in an error by which workspaces it was reached.
+// chained adds to an error the workspaces by which it was reached.
 func (s *session) chained(err error) error {
 	var e *Error
 	if errors.As(err, &e) && e.Chain == nil {
@@ -113,8 +112,8 @@ func (s *session) chained(err error) error {
 	return s.explained(err)
 }
 
-// resolve builds one workspace and those below it. parent holds what a
-// child cannot loosen.
+// resolve builds one workspace and those below it. parent holds the reasons for
+// read-only that a child cannot loosen.
 func (s *session) resolve(c candidate, parent []Reason) (*Resolved, error) {
 	if err := s.ctx.Err(); err != nil {
 		return nil, err
@@ -135,8 +134,7 @@ func (s *session) finish(l *loaded, parent []Reason) (*Resolved, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What is not granted is refused for that first: there is nothing to be done
-	// about an overlap then.
+	// A missing grant is refused first: advice about an overlap would be useless then.
 	if err := s.checkOverlap(l); err != nil {
 		return nil, err
 	}
@@ -155,7 +153,7 @@ func (s *session) finish(l *loaded, parent []Reason) (*Resolved, error) {
 	return out, nil
 }
 
-// accepted compares a workspace of the registry with what was accepted.
+// accepted compares a workspace of the registry with its accepted state.
 func (s *session) accepted(l *loaded) error {
 	e := l.cand.entry
 	if e == nil || len(l.files) == 0 && len(e.Files) == 0 {

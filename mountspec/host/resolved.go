@@ -11,7 +11,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
-// Trust is how far a manifest is believed.
+// Trust is the degree of trust in a manifest.
 type Trust int
 
 const (
@@ -26,17 +26,17 @@ const (
 // String is the word for status.
 func (t Trust) String() string { return [...]string{"unverified", "trusted", "registered"}[t] }
 
-// Resolved is everything that is needed to build the volumes of a mount.
-// It is not changed after Resolve returns it.
+// Resolved is all data needed to build the volumes of a mount. It is not changed
+// after Resolve returns it.
 type Resolved struct {
 	Address   mountspec.Address
 	Workspace *mountspec.Workspace
 	Storage   *mountspec.Storage // the effective block, refs followed
-	Code      *mountspec.Code    // nil: it is no code project (AIP-34, Workspace as repo)
+	Code      *mountspec.Code    // nil: not a code project (AIP-34, Workspace as repo)
 	Trust     Trust
 	Verified  bool   // Trust is more than Unverified
 	Manifest  string // real path, or empty for a workspace without one
-	From      string // the place that its manifests were fetched from, of which Manifest is a copy; empty: they lie here
+	From      string // origin of the manifests, if they are fetched copies; empty: they are local
 	Root      string // real path of the workspace's own directory
 
 	ReadOnly    ReadOnly
@@ -49,20 +49,20 @@ type Resolved struct {
 	HoldCommit  bool     // policy does not allow storage:commit
 	HoldPush    bool     // policy does not allow storage:push
 	Governing   []string // real paths of every manifest that was read
-	// Reserved are paths where a manifest was looked for and is not: what is
-	// made there, or below, would govern the next mount.
+	// Reserved are paths where a manifest was looked for and not found: a file made
+	// there, or below, would govern the next mount.
 	Reserved  []string
 	Children  []Child
 	Principal string
 	Explain   []Step
 	Warnings  mountspec.Findings
 
-	// Part tells what a sandbox mounts beside the workspace from the workspace
-	// itself: where it is not empty, it belongs to the names of both the tree and
-	// its state. No slug has its first character in it.
+	// Part distinguishes a volume that a sandbox mounts beside the workspace from
+	// the workspace itself: if not empty, it is part of the names of both the tree
+	// and its state. No slug contains its first character.
 	Part string
 
-	entry   *Registration // what the registry had of it; nil: nothing
+	entry   *Registration // its entry in the registry; nil: none
 	layers  []policy.Layer
 	roles   []string
 	groups  []string
@@ -71,7 +71,7 @@ type Resolved struct {
 	secrets []string // real paths of the inventories
 }
 
-// Written is where the manifest is for who wants to change it.
+// Written is the place of the manifest for a person who wants to change it.
 func (r *Resolved) Written() string {
 	if r.From == "" {
 		return r.Manifest
@@ -79,8 +79,8 @@ func (r *Resolved) Written() string {
 	return fmt.Sprintf("%s of %s (then wsmount registry accept %s)", manifestName, r.From, r.Address)
 }
 
-// Evaluate asks the policy again, for an action at a later time: grants end, and what the
-// host shows changes. done is what limits count.
+// Evaluate asks the policy again, for an action at a later time: grants end, and the
+// host's facts change. done is the past actions that limits count.
 func (r *Resolved) Evaluate(action string, at time.Time, done policy.Done) policy.Decision {
 	return policy.Evaluate(r.layers, r.request(action, at, done))
 }
@@ -89,21 +89,21 @@ func (r *Resolved) request(action string, at time.Time, done policy.Done) policy
 	return policy.Request{Principal: r.Principal, Roles: r.roles, Groups: r.groups, Action: action, At: at, Facts: r.facts.For(r.Address.Owner, r.Address.Slug), Done: done}
 }
 
-// PolicyVaries says whether Evaluate may answer otherwise later, for one of some actions.
+// PolicyVaries reports whether the answer of Evaluate may change later, for any of the actions.
 func (r *Resolved) PolicyVaries(actions ...string) bool { return policy.Varies(r.layers, actions...) }
 
-// Remembered says how long the times of an action count for the policy; 0: not at all.
+// Remembered returns how long the times of an action count for the policy; 0: not at all.
 func (r *Resolved) Remembered(action string) time.Duration {
 	return policy.Remembered(r.layers, action)
 }
 
-// ReadOnly says whether, and why, nothing may be written.
+// ReadOnly is the reasons why nothing may be written, if there are any.
 type ReadOnly struct{ Reasons []Reason }
 
-// On says whether anything makes it read-only.
+// On reports whether there is a reason.
 func (r ReadOnly) On() bool { return len(r.Reasons) > 0 }
 
-// Lasting is what stays so however long it is mounted: the rest the policy may take back.
+// Lasting is the reasons that hold for the whole mount: the policy may withdraw the others.
 func (r ReadOnly) Lasting() ReadOnly {
 	return ReadOnly{slices.DeleteFunc(slices.Clone(r.Reasons), func(x Reason) bool { return x.Passes })}
 }
@@ -111,22 +111,22 @@ func (r ReadOnly) Lasting() ReadOnly {
 // A Reason is one source of read-only. Each is enough, none undoes another.
 type Reason struct {
 	Source string // flag, mount, parent, defaults, storage, policy, unverified
-	Where  string // file:line, or what else says so
-	Passes bool   // it is a policy of which the grants may come to hold
+	Where  string // file:line, or another source
+	Passes bool   // it is a policy with grants that may come to hold
 }
 
 func (r Reason) String() string { return fmt.Sprintf("%s (%s)", r.Source, r.Where) }
 
-// Local is the directory of a local storage. Whoever opens it later compares
-// Dev and Ino, so that another directory under the same name is noticed.
+// Local is the directory of a local storage. Later opens compare Dev and Ino, so
+// that another directory under the same name is noticed.
 type Local struct {
 	Path     string // real path
 	Dev, Ino uint64 // zero when Missing
-	Missing  bool   // it is not there yet, and may be made
-	Default  bool   // chosen by us below the temporary directory
+	Missing  bool   // it does not exist yet, and may be made
+	Default  bool   // chosen by wsmount below the temporary directory
 }
 
-// Grants are what the host lets this volume have.
+// Grants are the host's grants to this volume.
 type Grants struct {
 	// Endpoints are patterns for package netguard. Empty: no network.
 	Endpoints []string
@@ -134,8 +134,8 @@ type Grants struct {
 	Proxy string
 	// Secrets is the plan to reveal at activation. nil: none are needed.
 	Secrets *secrets.Plan
-	// HostCredentials is for cloud-bucket: "sdk" or the slug of a secret of
-	// the host, to be asked of Resolver.Vault. Empty: none.
+	// HostCredentials is for cloud-bucket: "sdk" or the slug of a secret of the
+	// host, from Resolver.Vault. Empty: none.
 	HostCredentials string
 	// App is for github: the host's app, granted for Installation.
 	App          *GitHubApp
@@ -143,7 +143,7 @@ type Grants struct {
 	// SSH is for github at a server that is reached over SSH. nil: it is not.
 	SSH *SSHGrant
 	// Daemon is for github at a server that is reached over git://, which gets no
-	// credentials: nobody knows whose what comes from there is.
+	// credentials, as the server is not authenticated.
 	Daemon bool
 	// API is for github: the URL of the server's API. Empty: the host names none.
 	API       string
@@ -161,12 +161,11 @@ type Child struct {
 	Err      error
 }
 
-// A Step is one thing that was looked at on the way from the address to the
-// backend.
+// A Step is one thing that was examined on the way from the address to the backend.
 type Step struct {
-	Subject string // what was asked
-	Result  string // what was found
-	Default bool   // nobody wrote it down: it is wsmount's own choice
+	Subject string // the question
+	Result  string // the answer
+	Default bool   // it is wsmount's default, written nowhere
 }
 
 func (s Step) String() string {

@@ -29,31 +29,30 @@ type Options struct {
 	// Registry is the file that `registry add` keeps. Empty: registry.json
 	// in Config.Dir.
 	Registry string
-	// Places is the file that keeps where other workspaces lie, so that their
+	// Places is the file that keeps the places of other workspaces, so that their
 	// unchanged manifests need not be read again. Empty: they are.
 	Places string
-	// Home is where .agentproto/workspaces.json lies. Empty: not looked at.
+	// Home is the directory of .agentproto/workspaces.json. Empty: that is not read.
 	Home string
 	// Temp is the directory for dev-local workspaces without a root. Empty:
 	// os.TempDir.
 	Temp string
 	// Lookup reads the environment that the program started with. nil: empty.
 	Lookup func(name string) (string, bool)
-	// Providers says which storage providers are built in. nil: those of
-	// AIP-35.
+	// Providers reports whether a storage provider is built in. nil: those of AIP-35.
 	Providers func(name string) bool
-	// Person is whom operator://current or user://current stands for, where the
-	// configuration does not say. nil: nobody.
+	// Person returns the person for operator://current or user://current, if the
+	// configuration has none. nil: there is none.
 	Person func(ref string) (Identity, bool)
-	// Open opens a store that a workspace is registered from, to read its manifests.
-	// nil: none is.
+	// Open opens a store that a workspace is registered from, to read its manifests. nil: none can
+	// be.
 	Open   func(ctx context.Context, r *Resolver, store *Resolved) (origin.Source, error)
 	Now    func() time.Time // nil: time.Now
 	Audit  *audit.Log       // nil: not recorded
 	Logger *slog.Logger     // nil: silent
 }
 
-// A Resolver turns addresses and paths into what a mount needs. It is safe
+// A Resolver turns addresses and paths into the data that a mount needs. It is safe
 // for concurrent use. It reads the registry anew with each call.
 type Resolver struct {
 	o     Options
@@ -94,8 +93,8 @@ func NewResolver(o Options) (*Resolver, error) {
 	return r, nil
 }
 
-// Vault returns the host's secrets, for what the host itself needs (the key
-// of its GitHub App, the credentials of its bucket).
+// Vault returns the host's secrets, for the needs of the host itself (the key of
+// its GitHub App, the credentials of its bucket).
 func (r *Resolver) Vault() *secrets.Vault { return r.vault }
 
 // CloudBucket is the host's own bucket service, if it has one.
@@ -106,7 +105,7 @@ func (r *Resolver) CloudBucket() (b CloudBucket, ok bool) {
 	return *r.cfg.CloudBucket, true
 }
 
-// Principal is who mounts: that of the configuration, or user://<login>.
+// Principal is the user who mounts: that of the configuration, or user://<login>.
 func (r *Resolver) Principal() string {
 	if r.cfg.Principal != "" {
 		return r.cfg.Principal
@@ -114,8 +113,8 @@ func (r *Resolver) Principal() string {
 	return "user://" + login()
 }
 
-// login is looked up once, which reads a file, and by number: USER and LOGNAME say what
-// they like.
+// login is looked up once, as that reads a file, and by number: USER and LOGNAME cannot be
+// trusted.
 var login = sync.OnceValue(func() string {
 	id := strconv.Itoa(os.Geteuid())
 	if u, err := user.LookupId(id); err == nil {
@@ -127,8 +126,8 @@ var login = sync.OnceValue(func() string {
 // Facts is the file of facts, which is read while workspaces are mounted; empty: none.
 func (r *Resolver) Facts() string { return r.cfg.Facts }
 
-// Row is what the configuration says of a workspace in the words of a manifest, and where
-// its manifest would lie. The workspace is nil when it says nothing of the kind.
+// Row returns the manifest that the configuration's entry of a workspace stands for, and
+// the path for it. The workspace is nil if the entry has no such keys.
 func (r *Resolver) Row(a mountspec.Address) (*mountspec.Workspace, string) {
 	e := r.cfg.Workspaces[a.String()]
 	if e.Row == nil {
@@ -138,13 +137,13 @@ func (r *Resolver) Row(a mountspec.Address) (*mountspec.Workspace, string) {
 	return e.Row.at(filepath.Dir(manifest)), manifest
 }
 
-// usualEnv is whose the usual variables of the environment are, as far as a registry knows.
+// usualEnv returns the owners of the usual environment variables, as far as a registry knows them.
 func (r *Resolver) usualEnv(reg *registry.File) usualenv.Known {
 	return usualenv.Known{Recorded: reg.UsualEnv, Registered: reg.Names(), Listed: slices.Collect(maps.Keys(r.cfg.Workspaces))}
 }
 
-// Identity is who a reference such as operator://current stands for: the host
-// configuration says, or Options.Person.
+// Identity returns the person that a reference such as operator://current stands
+// for, from the host configuration, or Options.Person.
 func (r *Resolver) Identity(ref string) (mountspec.IdentityEntry, bool) {
 	id, ok := r.cfg.Identities[ref]
 	if !ok && (ref == mountspec.CurrentOperator || ref == mountspec.CurrentUser) && r.o.Person != nil {

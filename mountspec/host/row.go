@@ -11,7 +11,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/yamlread"
 )
 
-// rowKeys are the keys of an entry of workspaces that are those of a manifest.
+// rowKeys are the keys that an entry of workspaces has in common with a manifest.
 var rowKeys = []string{"name", "description", "version", "storage", "identity", "tags", "code", "policy"}
 
 // rowReader collects a row from the values of an entry.
@@ -22,7 +22,7 @@ type rowReader struct {
 	named     []string // keys that the entry has
 }
 
-// fields are how the keys of a row are read.
+// fields are the readers of a row's keys.
 func (r *rowReader) fields() yamlread.Fields {
 	f := yamlread.Fields{
 		"owner_type": func(v yamlread.Node) {
@@ -48,7 +48,7 @@ func (r *rowReader) fields() yamlread.Fields {
 }
 
 // workspace reads the row as the manifest that it stands for; nil: the entry has none, or
-// one that is not valid, which was told at v.
+// an invalid one, which is reported at v.
 func (r *rowReader) workspace(v yamlread.Node, a mountspec.Address, ownerID, path string) *Row {
 	if len(r.named) == 0 {
 		return nil
@@ -83,15 +83,15 @@ func (r *rowReader) workspace(v yamlread.Node, a mountspec.Address, ownerID, pat
 }
 
 // A Row is the manifest that an entry of the configuration stands for: name, owner type,
-// version, storage and the like, in the words of a WORKSPACE.md, which the workspace then
-// needs not have (AIP-34: it "is still a workspace - hosts fall back to defaults inferred
+// version, storage and the like, in the form of a WORKSPACE.md, which the workspace then
+// does not need (AIP-34: it "is still a workspace - hosts fall back to defaults inferred
 // from their database row"). It is not changed.
 type Row struct {
 	workspace *mountspec.Workspace
 	named     []string // keys that the entry has: the others are defaults
 }
 
-// at is the manifest of a row whose directory is dir, without links: that is the store,
+// at is the manifest of a row with the directory dir, without links: that is the store,
 // unless the entry names another.
 func (r *Row) at(dir string) *mountspec.Workspace {
 	if r.hasStorage() {
@@ -106,13 +106,13 @@ func (r *Row) at(dir string) *mountspec.Workspace {
 // hasStorage reports whether the entry names a storage: the workspace then needs no directory.
 func (r *Row) hasStorage() bool { return r != nil && slices.Contains(r.named, "storage") }
 
-// readOnly reports whether the entry lets nothing be written, whatever a manifest says.
+// readOnly reports whether the entry forbids writing, even if a manifest does not.
 func (r *Row) readOnly() bool { return r != nil && r.workspace.Defaults.ReadOnly }
 
-// differs are the keys of the row that a manifest says otherwise. Where it says who is there,
-// and what it is called, the manifest is right (AIP-34, Manifest wins on conflict). Where
-// the files lie, whose commits are and what may be done is what the host granted, which no
-// author of a manifest changes: that is refused. read_only of either counts.
+// differs returns the keys of the row that a manifest contradicts. In keys that describe the
+// workspace, such as its names, the manifest wins (AIP-34, Manifest wins on conflict).
+// Storage, identity and policy are grants of the host, which no author of a manifest changes:
+// these are refused. read_only of either counts.
 func (r *Row) differs(ws *mountspec.Workspace) (refused, wins []string) {
 	row := r.workspace
 	same := func(with func(to *mountspec.Workspace)) bool {
@@ -142,21 +142,21 @@ func (r *Row) differs(ws *mountspec.Workspace) (refused, wins []string) {
 	return refused, wins
 }
 
-// printsAs compares manifests by what they print.
+// printsAs compares manifests by their text.
 func printsAs(a, b *mountspec.Workspace) bool {
 	x, err1 := a.Marshal()
 	y, err2 := b.Marshal()
 	return err1 == nil && err2 == nil && string(x) == string(y)
 }
 
-// addsRow reports whether all that was added to a workspace that was registered without a
-// manifest is one that says what the configuration does, and no more.
+// addsRow reports whether the only change of a workspace that was registered without a
+// manifest is a manifest that says exactly the same as the configuration.
 func (l *loaded) addsRow(e *Registration) bool {
 	return l.manifest != "" && !e.HasManifest() && l.cand.row != nil && l.loc == e.Location && l.ws.Owner.ID == e.OwnerID &&
 		e.Differs(l.governing()[1:]) == "" && printsAs(l.cand.row.at(l.home.root), l.ws)
 }
 
-// rowDir is where a row without a path has its relative files, and may get a manifest.
+// rowDir is the directory for the relative files of a row without a path, and for its manifest.
 func rowDir(config string, a mountspec.Address) string {
 	return filepath.Join(filepath.Dir(config), "workspaces", a.Owner, a.Slug)
 }

@@ -21,12 +21,11 @@ type sandbox struct {
 	inventory *mountspec.Secrets
 }
 
-// A Sandbox is what a command of a workspace runs in (AIP-36), as far as the
-// host grants it.
+// A Sandbox is the environment of a workspace's command (AIP-36), as far as the host grants it.
 type Sandbox struct {
 	Block *mountspec.Sandbox
 	Env   []Variable
-	Unset []string // names that the block passes on, and the host does not have
+	Unset []string // names that the block passes on and the host lacks
 }
 
 // A Variable of the environment in a sandbox.
@@ -35,9 +34,9 @@ type Variable struct {
 	Value secrets.Value
 }
 
-// loadSandbox reads the sandbox block, what it mounts beside the workspace and
-// what it refers to. A mount of the workspace runs nothing, but all of these
-// govern it, and are guarded like its other manifests.
+// loadSandbox reads the sandbox block, the manifests of its mounts beside the
+// workspace, and those that it refers to. A mount of the workspace runs nothing,
+// but all of these govern it, and are guarded like its other manifests.
 func (s *session) loadSandbox(l *loaded) error {
 	b := l.ws.Sandbox
 	if b == nil {
@@ -62,7 +61,7 @@ func (s *session) loadSandbox(l *loaded) error {
 	return s.quiet().loadSandboxRest(l) // its steps would read like those of the workspace's own storage
 }
 
-// loadSandboxRest reads what a sandbox block refers to.
+// loadSandboxRest reads the files that a sandbox block refers to.
 func (s *session) loadSandboxRest(l *loaded) (err error) {
 	sb := l.sandbox
 	if sb.layers, err = s.layersOf(l, "workspace", l.ws.Policy, l.home); err != nil {
@@ -79,8 +78,8 @@ func (s *session) loadSandboxRest(l *loaded) (err error) {
 	return s.loadSandboxFiles(l)
 }
 
-// loadSandboxFiles reads the storages of mounts that are files of the workspace.
-// What a slug leads to is the host's, and is asked for when a command runs.
+// loadSandboxFiles reads the storages of mounts that are files of the workspace. A
+// slug leads to a manifest of the host, which is read when a command runs.
 func (s *session) loadSandboxFiles(l *loaded) error {
 	for _, m := range l.sandbox.block.Mounts {
 		if m.Workspace || m.Source.Inline == nil && m.Source.Ref.Kind == mountspec.RefSlug {
@@ -95,7 +94,7 @@ func (s *session) loadSandboxFiles(l *loaded) error {
 	return nil
 }
 
-// loadSandboxSecrets finds the inventory of env.auth, as that of a storage.
+// loadSandboxSecrets finds the inventory of env.auth as it does that of a storage.
 func (s *session) loadSandboxSecrets(l *loaded) error {
 	if len(l.sandbox.block.EnvAuth.Env) == 0 {
 		return nil
@@ -109,7 +108,7 @@ func (s *session) loadSandboxSecrets(l *loaded) error {
 	return nil
 }
 
-// govern counts what was read for a part of l among what governs l.
+// govern adds the files that were read for a part of l to those that govern l.
 func (l *loaded) govern(part *loaded) {
 	for _, f := range part.files {
 		l.addFile(f)
@@ -118,7 +117,7 @@ func (l *loaded) govern(part *loaded) {
 	l.secrets = append(l.secrets, part.secrets...)
 }
 
-// isWorkspace says whether a mount's ref leads to a workspace: AIP-36 lets it be
+// isWorkspace reports whether a mount's ref leads to a workspace: AIP-36 lets it be
 // one or a storage, and storages are those that the host lists.
 func (s *session) isWorkspace(m mountspec.SandboxMount) bool {
 	if m.Source.Inline != nil || m.Source.Ref.Kind != mountspec.RefSlug {
@@ -135,7 +134,7 @@ func (s *session) loadPart(l *loaded, m mountspec.SandboxMount) (*loaded, error)
 	ws := *l.ws
 	ws.Sandbox, ws.Code, ws.Mounts = nil, nil, nil
 	part := &loaded{cand: l.cand, ws: &ws, home: l.home, manifest: l.manifest, scratch: "~" + shortHash(m.At)}
-	part.cand.entry = nil // that is about the workspace's own storage
+	part.cand.entry = nil // the entry is about the workspace's own storage
 	if err := s.takeStorage(part, m.Source, l.sandbox.at); err != nil {
 		return nil, err
 	}
@@ -147,7 +146,7 @@ func (s *session) loadPart(l *loaded, m mountspec.SandboxMount) (*loaded, error)
 	return part, nil
 }
 
-// sandboxMount resolves what the sandbox of a workspace shows at a path.
+// sandboxMount resolves the volume that the sandbox of a workspace shows at a path.
 func (s *session) sandboxMount(c candidate, _ []Reason) (*Resolved, error) {
 	l, err := s.load(c)
 	if err != nil {
@@ -213,11 +212,10 @@ func (s *session) otherWorkspace(l *loaded, m mountspec.SandboxMount, reasons []
 	return out, nil
 }
 
-// Sandbox says what a command of a resolved workspace gets. It refuses where the
-// workspace has no sandbox block (AIP-34: commands must be unavailable then),
-// where the block or a policy is read-only, where policy does not let the
-// principal execute, and a variable that the host does not grant. It reveals the
-// secrets among these.
+// Sandbox returns the environment of a resolved workspace's command. It refuses if the workspace
+// has no sandbox block (AIP-34: commands must be unavailable then), if the block or a policy is
+// read-only, if policy does not let the principal execute, and for a variable that the host does
+// not grant. It reveals the secrets among the variables.
 func (r *Resolver) Sandbox(ctx context.Context, got *Resolved) (*Sandbox, error) {
 	sb := got.sandbox
 	if sb == nil {
@@ -246,7 +244,7 @@ func (r *Resolver) Sandbox(ctx context.Context, got *Resolved) (*Sandbox, error)
 	return out, nil
 }
 
-// add reveals one variable, where it is granted.
+// add reveals one variable, if it is granted.
 func (b *Sandbox) add(ctx context.Context, v *secrets.Vault, ask secrets.Request, name string) error {
 	ask.Env = []string{name}
 	plan, err := v.Plan(ask)
@@ -265,7 +263,7 @@ func (b *Sandbox) add(ctx context.Context, v *secrets.Vault, ask secrets.Request
 	return nil
 }
 
-// mayExecute asks what is read-only, and the policies.
+// mayExecute checks read_only of the block, and the policies.
 func (r *Resolver) mayExecute(got *Resolved) error {
 	sb := got.sandbox
 	where := sb.block.Pos.String()

@@ -8,10 +8,9 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/registry"
 )
 
-// A session is one call of Resolve, or the part of it for one workspace:
-// the registry as it was at the beginning, and what was looked at. It reads the
-// manifests; where they are, where their references lead to and what the host grants
-// is for the types that it consists of.
+// A session is one call of Resolve, or the part of it for one workspace: the
+// registry as it was at the beginning, and the steps so far. It reads the manifests;
+// its parts find them, follow their references and decide on the host's grants.
 type session struct {
 	*trail
 	ctx    context.Context
@@ -21,14 +20,14 @@ type session struct {
 	finder finder
 	refs   references
 	grants granter
-	chain  []string // workspaces on the way here, as they were named
+	chain  []string // the workspaces above this one, as they were named
 	places []string // and their manifests
 	others *otherPlaces
 	disks  *ondisk.Disks // for the comparison that runs
 }
 
-// otherPlaces are where the workspaces of the configuration lie, found once for a session and
-// all below it.
+// otherPlaces are the places of the configuration's workspaces, found once for a session and all
+// below it.
 type otherPlaces struct {
 	kept   *keptPlaces // nil: not read yet
 	places map[string]otherPlace
@@ -53,7 +52,7 @@ func (r *Resolver) session(ctx context.Context, reg *registry.File, o ResolveOpt
 	return s.on(&trail{})
 }
 
-// on has a session leave its steps on a trail.
+// on has a session record its steps on a trail.
 func (s *session) on(t *trail) *session {
 	s.trail = t
 	s.finder = finder{trail: t, r: s.r, reg: s.reg, parse: s.parse(), met: s.finder.met}
@@ -73,7 +72,7 @@ func (s *session) child(name string) *session {
 	return c.on(s.trail.fork())
 }
 
-// quiet is a session whose steps nobody sees.
+// quiet is a session that discards its steps.
 func (s *session) quiet() *session {
 	c := *s
 	return c.on(s.trail.fork())

@@ -22,23 +22,23 @@ const maxManifest = 16 << 20
 // Backward compatibility: on row mutation, re-emit the manifest). All of it is read and
 // checked before any of it is written.
 type mutation struct {
-	r        *Resolver // with the configuration as it is now
+	r        *Resolver // with the present configuration
 	addr     mountspec.Address
 	values   []rowedit.Value
-	config   *hostfile.File // as it is
-	manifest *hostfile.File // as it is; nil: there is none
+	config   *hostfile.File // the present one
+	manifest *hostfile.File // the present one; nil: there is none
 	texts    struct{ config, manifest []byte }
 	entry    *Registration // nil: not in the registry
-	now      Registration  // as it is going to be
+	now      Registration  // the new one
 }
 
-// Set changes what the configuration says of a workspace, and its manifest if it has one
-// of its own, and records both. confirm is asked before anything is written; a nil one
-// writes nothing, which is how to look only.
+// Set changes the configuration's entry of a workspace, and its manifest if it has one of
+// its own, and records both. confirm is asked before anything is written; with a nil
+// confirm nothing is written, and the change only returned.
 //
 // Each file is replaced as a whole, the configuration first. After a crash between them the
-// manifest still counts, where it may; after both, and before the registry has it, the
-// workspace is refused. The same call, or Accept, puts them in step.
+// old manifest still wins, in keys where a manifest may; after both, and before the
+// registry, the workspace is refused. The same call, or Accept, brings them in step.
 func (r *Resolver) Set(ctx context.Context, addr mountspec.Address, values []rowedit.Value, confirm func(Change) bool) (Change, error) {
 	var change Change
 	err := r.store.change(func(reg *registry.File) (entering, error) {
@@ -64,7 +64,7 @@ func (r *Resolver) Set(ctx context.Context, addr mountspec.Address, values []row
 	return change, err
 }
 
-// prepare reads the workspace as it is and as it is going to be.
+// prepare reads the present workspace and the new one.
 func (m *mutation) prepare(ctx context.Context, reg *registry.File, look bool) (Change, error) {
 	before, err := m.load(ctx, reg)
 	if err != nil {
@@ -79,9 +79,9 @@ func (m *mutation) prepare(ctx context.Context, reg *registry.File, look bool) (
 	if err != nil {
 		return Change{}, err
 	}
-	c.ownerID = next.Workspaces[m.addr.String()].OwnerID // a new one may be what is set
+	c.ownerID = next.Workspaces[m.addr.String()].OwnerID // the owner id may be the new value
 	if before.manifest != "" {
-		src, err := mountspec.ReadSource(before.manifest, bytes.NewReader(m.texts.manifest)) // as much as is ever read of it
+		src, err := mountspec.ReadSource(before.manifest, bytes.NewReader(m.texts.manifest)) // as much as any reader takes
 		if err != nil {
 			return Change{}, err
 		}
@@ -110,8 +110,8 @@ func (m *mutation) prepare(ctx context.Context, reg *registry.File, look bool) (
 	return change, err
 }
 
-// load reads what is there. A manifest need not be in step with the row, which may be why
-// the row is changed; but it must be the one that was accepted.
+// load reads the present workspace. A manifest need not agree with the row, which may be
+// why the row is changed; but it must be the accepted one.
 func (m *mutation) load(ctx context.Context, reg *registry.File) (*loaded, error) {
 	if _, ok := m.r.cfg.Workspaces[m.addr.String()]; !ok {
 		hint := "change its WORKSPACE.md, then wsmount registry accept " + m.addr.String()

@@ -9,14 +9,14 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/yamlread"
 )
 
-// An SSHGrant is with what a volume may reach a git server over SSH.
+// An SSHGrant is the keys with which a volume may reach a git server over SSH.
 type SSHGrant struct {
-	// KnownHosts are the files that say which key a server has, be they there or
-	// not: the one that the configuration names, the user's, the machine's.
+	// KnownHosts are the files with the keys of servers, existing or not: the one
+	// that the configuration names, the user's, the machine's.
 	KnownHosts []string
 	// Agent is the socket of the user's ssh-agent. Empty: it is not granted.
 	Agent string
-	// Secret is the slug of a secret of the host, a private key, to be asked of
+	// Secret is the slug of a secret of the host, a private key, from
 	// Resolver.Vault. Empty: none.
 	Secret string
 }
@@ -28,8 +28,8 @@ const machineKnownHosts = "/etc/ssh/ssh_known_hosts"
 
 func overSSH(base string) bool { return strings.HasPrefix(base, "ssh://") }
 
-// grantSSH gives the keys of servers to everybody, and the host's own credentials
-// to the registered workspaces that it lists.
+// grantSSH gives the keys of servers to every workspace, and the host's own
+// credentials to the registered ones that it lists.
 func (h *granter) grantSSH(l *loaded, g *Grants) {
 	c := h.r.cfg.GitHub.SSH
 	g.SSH = &SSHGrant{}

@@ -10,9 +10,9 @@ import (
 	"github.com/wsmount/wsmount/mountspec/policy"
 )
 
-// maySwap refuses another provider of the storage that the policy, as it was, does not
-// grant (storage:swap-provider), and a change of the policy that loosens it to grant that.
-// Who only looks is told.
+// maySwap refuses another provider of the storage that the old policy does not grant
+// (storage:swap-provider), and a change of the policy that loosens it to grant that. With
+// look it only adds the answer to the facts.
 func (s *session) maySwap(was func() ([]policy.Layer, error), loosens bool, old, now *Registration, c *Change, look bool) error {
 	swaps := old.Location.Provider != now.Location.Provider
 	if !swaps && !loosens {
@@ -45,9 +45,9 @@ func (r *Resolver) swap(a mountspec.Address, layers []policy.Layer) policy.Decis
 	return asked.Evaluate(policy.SwapProvider, r.o.Now(), nil)
 }
 
-// policiesOf are the policies as they were accepted: what is new may not grant itself.
-// Where the host configuration stood for a manifest, they are what it says, which only its
-// owner changes, with the files as they were.
+// policiesOf returns the accepted policies: a new policy may not grant itself. If the host
+// configuration stood for a manifest, they are the configuration's, which only its owner
+// changes, with the files as they were accepted.
 func policiesOf(s *session, a mountspec.Address, old *Registration, now *loaded) (out []policy.Layer, err error) {
 	if old.HasManifest() {
 		l := &loaded{cand: candidate{addr: a, path: old.Path, trust: Registered, how: "what was accepted", ownerID: old.OwnerID, entry: old,

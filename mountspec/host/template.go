@@ -9,10 +9,10 @@ import (
 	"github.com/wsmount/wsmount/mountspec/policy"
 )
 
-// Publishable follows an address to a workspace whose files may be written into a
-// bundle: its manifest is registered and says that others may have it, and the policy
-// allows workspace:publish (AIP-39) to the principal. That it is published is still for a
-// person to say: what the manifest says publishes nothing (AIP-34, Security considerations).
+// Publishable follows an address to a workspace whose files may be written into a bundle:
+// its manifest is registered and allows others to have it, and the policy allows
+// workspace:publish (AIP-39) to the principal. To publish it is still a person's decision: a
+// manifest alone publishes nothing (AIP-34, Security considerations).
 func (r *Resolver) Publishable(ctx context.Context, a mountspec.Address) (*Resolved, error) {
 	got, err := r.source(ctx, a)
 	if err != nil {
@@ -31,8 +31,8 @@ func (r *Resolver) Publishable(ctx context.Context, a mountspec.Address) (*Resol
 	return got, nil
 }
 
-// source follows an address to a workspace whose files are to be copied. What only calls
-// itself so is not it.
+// source follows an address to a workspace to be copied. It refuses an unregistered
+// one, which only claims the address.
 func (r *Resolver) source(ctx context.Context, a mountspec.Address) (*Resolved, error) {
 	got, err := r.Resolve(ctx, a.String(), ResolveOptions{})
 	if err != nil {
@@ -47,9 +47,8 @@ func (r *Resolver) source(ctx context.Context, a mountspec.Address) (*Resolved, 
 	return got, nil
 }
 
-// Template follows an address to a workspace that another one, to, may begin from: it says
-// that it is a template, and it is public, or of the same owner, or the host lets the one
-// owner refer to what the other has.
+// Template follows an address to a workspace that another one, to, may begin from: it is marked as
+// a template, and is public, or of the same owner, or the host lets to's owner refer to it.
 func (r *Resolver) Template(ctx context.Context, a, to mountspec.Address) (*Resolved, error) {
 	got, err := r.source(ctx, a)
 	if err != nil {
@@ -58,7 +57,8 @@ func (r *Resolver) Template(ctx context.Context, a, to mountspec.Address) (*Reso
 	return got, r.MayBegin(got.Workspace, to, got.Manifest)
 }
 
-// MayBegin refuses a template that a workspace may not begin from. where is what says so.
+// MayBegin refuses a template that a workspace may not begin from. where is the place of its
+// manifest.
 func (r *Resolver) MayBegin(template *mountspec.Workspace, to mountspec.Address, where string) error {
 	switch {
 	case !template.Publish.Template:
@@ -69,12 +69,12 @@ func (r *Resolver) MayBegin(template *mountspec.Workspace, to mountspec.Address,
 		return nil
 	}
 	refs := references{trail: &trail{}, r: r}
-	from := base{addr: to, trust: Registered} // who asks gives the new workspace its owner
+	from := base{addr: to, trust: Registered} // the caller chooses the owner of the new workspace
 	return refs.mayRefer(from, template.ID.Owner, template.ID.Slug, mountspec.Ref{Pos: mountspec.Pos{File: where, Line: template.Pos.Line, Column: template.Pos.Column}}, refTemplate)
 }
 
-// Bundles is the directory that holds what was published, beside the registry file. Empty:
-// there is no place for it.
+// Bundles is the directory of published bundles, beside the registry file. Empty: there is no
+// place for it.
 func (r *Resolver) Bundles() string {
 	if r.o.Registry == "" {
 		return ""
@@ -91,8 +91,8 @@ func (r *Resolver) RecordPublished(w *Resolved, bundle, sha256 string) error {
 	return nil
 }
 
-// Kept are the real paths of what must not leave the machine with a workspace, wherever
-// it lies in its directory: the inventories of its secrets, and the places of the host.
+// Kept returns the real paths of files that must not leave the machine with a workspace, even if
+// they lie in its directory: the inventories of its secrets, and the host's own places.
 func (r *Resolver) Kept(w *Resolved) []string {
 	own := r.Own()
 	return append(append(append([]string{}, w.secrets...), own.Files...), own.Dirs...)

@@ -6,17 +6,17 @@ import (
 	"github.com/wsmount/wsmount/mountspec/audit"
 )
 
-// A trail is what was looked at on the way to a workspace, for Explain and for errors.
+// A trail is the steps on the way to a workspace, for Explain and for errors.
 type trail struct {
 	steps  []Step
-	passed []string // what the search path led to and was skipped, with why
+	passed []string // skipped paths of the search path, with the reasons
 }
 
 func (t *trail) step(subject, result string) {
 	t.steps = append(t.steps, Step{Subject: subject, Result: result})
 }
 
-// skip is a step past something that may have been meant.
+// skip records a step past a path that may have been meant.
 func (t *trail) skip(subject, why string) {
 	t.step(subject, "skipped: "+why)
 	t.passed = append(t.passed, subject+": "+why)
@@ -26,7 +26,7 @@ func (t *trail) defaulted(subject, result string) {
 	t.steps = append(t.steps, Step{subject, result, true})
 }
 
-// fork is a trail of its own that goes on from what was skipped.
+// fork is a new trail that begins with the skipped paths.
 func (t *trail) fork() *trail { return &trail{passed: slices.Clone(t.passed)} }
 
 func (r *Resolver) recordVerb(verb string, e Entry) error {

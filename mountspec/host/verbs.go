@@ -22,10 +22,10 @@ import (
 
 // AddOptions of Add.
 type AddOptions struct {
-	// Address is needed for a directory without a manifest, and must agree
-	// with the manifest's id otherwise. Zero: that of the manifest.
+	// Address is needed for a directory without a manifest, and must agree with the
+	// manifest's id otherwise. Zero: the manifest's.
 	Address mountspec.Address
-	// OwnerID must be that of the manifest. Empty: the manifest's is taken.
+	// OwnerID must equal the manifest's. Empty: the manifest's is taken.
 	OwnerID string
 	// Look records nothing.
 	Look bool
@@ -36,17 +36,17 @@ type Entry struct {
 	Address mountspec.Address
 	Registration
 	Source string // the registry file, or the configuration
-	// Damaged is what stands for the address of an entry that cannot be read,
-	// quoted; all but Source is empty then.
+	// Damaged is the quoted name of an entry that cannot be read, in place of its
+	// address; all but Source is empty then.
 	Damaged string
-	// Notes are what Add noticed and a person should know.
+	// Notes are notes of Add for a person.
 	Notes []string
 }
 
-// Add registers the workspace whose manifest, or directory, is at path
-// (absolute). It records the owner, the place of the bytes and the contents
-// of every governing file; it grants nothing and opens no store. Adding
-// what is there unchanged does nothing; what changed needs Accept.
+// Add registers the workspace whose manifest, or directory, is at path (absolute).
+// It records the owner, the place of the bytes and the contents of every governing
+// file; it grants nothing and opens no store. Adding an unchanged registered
+// workspace does nothing; a change needs Accept.
 func (r *Resolver) Add(ctx context.Context, path string, o AddOptions) (Entry, error) {
 	return r.enter(ctx, o, func(s *session) (*loaded, error) {
 		c := candidate{addr: o.Address, path: path, trust: Registered, how: "registry add", ownerID: o.OwnerID}
@@ -58,13 +58,13 @@ func (r *Resolver) Add(ctx context.Context, path string, o AddOptions) (Entry, e
 }
 
 // AddFrom registers a workspace whose manifests lie where its storage is. They are fetched
-// with what the host grants to its owner, and copies are kept beside the registry: what
-// governs the workspace is what was fetched, until Accept fetches again.
+// with the host's grants to its owner, and copies are kept beside the registry: the
+// fetched manifests govern the workspace until Accept fetches again.
 func (r *Resolver) AddFrom(ctx context.Context, from origin.Origin, o AddOptions) (Entry, error) {
 	return r.enter(ctx, o, func(s *session) (*loaded, error) { return fetcher{s}.fetch(from, o.Address, o.OwnerID) })
 }
 
-// enter registers what read reads.
+// enter registers the workspace that read returns.
 func (r *Resolver) enter(ctx context.Context, o AddOptions, read func(*session) (*loaded, error)) (Entry, error) {
 	var out Entry
 	err := r.store.change(func(reg *registry.File) (entering, error) {
@@ -86,7 +86,7 @@ func (r *Resolver) enter(ctx context.Context, o AddOptions, read func(*session) 
 			return nil, nil
 		}
 		return func(now *registry.File) (bool, error) {
-			if now.Digest() != reg.Digest() { // another was entered meanwhile
+			if now.Digest() != reg.Digest() { // the registry has changed meanwhile
 				s.reg = now
 				there, err := s.mayAdd(l)
 				if err != nil || there.Path != "" {
@@ -105,8 +105,8 @@ func (r *Resolver) enter(ctx context.Context, o AddOptions, read func(*session) 
 	return out, err
 }
 
-// mayAdd refuses a second manifest for one address, and returns the entry
-// that is there already when nothing changed.
+// mayAdd refuses a second manifest for one address, and returns an existing entry if nothing
+// changed.
 func (s *session) mayAdd(l *loaded) (Entry, error) {
 	id := l.ws.ID.String()
 	if err := s.r.store.damaged(s.reg, id); err != nil {
@@ -157,8 +157,8 @@ func (s *session) otherOwner(l *loaded) (id, workspace string) {
 	return "", ""
 }
 
-// OwnerID returns the id of an owner of whom the registry or the configuration
-// has a workspace, or "". Where the configuration names none, the manifest does.
+// OwnerID returns the id of an owner with a workspace in the registry or the
+// configuration, or "". If the configuration names no id, the manifest's counts.
 func (r *Resolver) OwnerID(ctx context.Context, owner string) (string, error) {
 	entries, err := r.List()
 	if err != nil {
@@ -176,7 +176,7 @@ func (r *Resolver) OwnerID(ctx context.Context, owner string) (string, error) {
 		if err != nil || !ok {
 			continue
 		}
-		l := &loaded{cand: c} // one that cannot be read, or is another's, says nothing
+		l := &loaded{cand: c} // an unreadable one, or another owner's, is skipped
 		if s.readWorkspace(l) == nil && s.identity(l) == nil && l.ws.Owner.ID != "" {
 			return l.ws.Owner.ID, nil
 		}
@@ -191,7 +191,7 @@ func (s *session) registration(l *loaded) Registration {
 	return reg
 }
 
-// governing are the files that were read, as they would be recorded.
+// governing returns the files that were read, as records for the registry.
 func (l *loaded) governing() (list []Accepted) {
 	for _, f := range l.files {
 		list = append(list, Accepted{Path: f.path, SHA256: digest(f.data), Text: string(f.data)})
@@ -226,7 +226,7 @@ func (r *Resolver) List() ([]Entry, error) {
 }
 
 // Remove takes a workspace out of the registry. Nothing else is touched. name is
-// its address, or what stands for that of a damaged entry.
+// its address, or the name of a damaged entry.
 func (r *Resolver) Remove(_ context.Context, name string) error {
 	forget := func(reg *registry.File) (bool, error) {
 		if reg.IsDamaged(name) {
@@ -264,28 +264,27 @@ func (r *Resolver) entry(reg *registry.File, addr mountspec.Address) (*Registrat
 	return nil, unresolvable("", "", hint, "%s is not in the registry", addr)
 }
 
-// A Change is what differs between what was accepted and what is there.
+// A Change is the differences between the accepted state of a workspace and the present one.
 type Change struct {
 	Address mountspec.Address
-	// Facts are the differences in meaning: owner, storage, manifest's path, and what
-	// Unversioned says.
+	// Facts are the differences in meaning: owner, storage, manifest's path, and Unversioned.
 	Facts []string
-	// Unversioned says what should have had a new version and has not: another owner, or
-	// another provider of the storage (AIP-34, Stable identity). Empty: nothing.
+	// Unversioned names changes that need a new version and have none: another owner, or
+	// another provider of the storage (AIP-34, Stable identity). Empty: there are none.
 	Unversioned string
-	// AddsRow: what is new is a manifest that says what the host configuration does, so
-	// that there is nothing to ask anybody.
+	// AddsRow: the only change is a new manifest that says the same as the host
+	// configuration, so that there is nothing to confirm.
 	AddsRow bool
-	// MovesTo is the fingerprint of a storage that is another place than the one that was,
-	// whose working copy is then out of use. Empty: it is the same. MovesFrom is that of the
-	// one that was, if mounts use it until the change is recorded.
+	// MovesTo is the fingerprint of the new storage, if it is another place than the old
+	// one, the working copy of which is then out of use. Empty: it is the same. MovesFrom is
+	// that of the old one, if mounts use it until the change is recorded.
 	MovesTo, MovesFrom string
 	// Files are the differences of each governing file, as lines that begin
 	// with "+", "-" or a space, control characters escaped.
 	Files []FileDiff
 }
 
-// Empty says whether nothing differs.
+// Empty reports whether nothing differs.
 func (c Change) Empty() bool { return len(c.Facts) == 0 && len(c.Files) == 0 }
 
 // A FileDiff is the difference of one file.
@@ -294,9 +293,9 @@ type FileDiff struct {
 	Lines []string
 }
 
-// Accept shows what changed since a workspace was accepted, and records it
-// when confirm says so. A nil confirm records nothing, which is how to look
-// only. What was shown is what is recorded: the files are read once.
+// Accept passes the changes since a workspace was accepted to confirm, and records
+// them if it returns true. With a nil confirm it records nothing, and only returns
+// them. The shown state is the recorded one: the files are read once.
 func (r *Resolver) Accept(ctx context.Context, addr mountspec.Address, confirm func(Change) bool) (Change, error) {
 	var change Change
 	err := r.store.change(func(reg *registry.File) (entering, error) {
@@ -327,7 +326,7 @@ func (r *Resolver) Accept(ctx context.Context, addr mountspec.Address, confirm f
 				return false, err
 			}
 			if same {
-				return false, keep(e) // as they were accepted, should somebody have changed the copies
+				return false, keep(e) // restores the accepted copies, if they were changed
 			}
 			reg.Put(addr.String(), &now)
 			if err := r.recordVerb("accept", Entry{Address: addr, Registration: now, Source: r.store.path}); err != nil {
@@ -339,7 +338,7 @@ func (r *Resolver) Accept(ctx context.Context, addr mountspec.Address, confirm f
 	return change, err
 }
 
-// current reads a registered workspace as it is now, with another owner too.
+// current reads a registered workspace as it is now, also if it has another owner.
 func (s fetcher) current(addr mountspec.Address, e *Registration) (*loaded, error) {
 	if e.From != nil {
 		return s.fetch(*e.From, addr, "")
@@ -349,7 +348,7 @@ func (s fetcher) current(addr mountspec.Address, e *Registration) (*loaded, erro
 	return s.load(c)
 }
 
-// unversioned notes what changed from a version on, if that is still the version.
+// unversioned notes changes that need a new version, if the version is still the same.
 func (c *Change) unversioned(version, next string, old, now *Registration) {
 	if version == "" || version != next {
 		return

@@ -31,15 +31,14 @@ type Exported struct {
 	Unread string `json:"unread,omitempty"`
 }
 
-// Names of the bundle and the directory that an export writes; with a number if a file has that
-// name.
+// Names of the bundle and the LFS directory; with a number if a file has that name.
 const (
 	bundleName = "unpushed.bundle"
 	largeName  = "unpushed.lfs"
 )
 
-// Export writes the content of the working copy in a directory that no store has into another
-// directory, which it makes: the unsaved files, the files of unpushed commits as the current
+// Export writes the content that no store has of the working copy in a directory into
+// another, which it makes: the unsaved files, the files of unpushed commits as the current
 // branch has them, and those commits; of unreadable commits, the files with local content. It
 // never overwrites; failures are in Skipped and Unread. The working copy stays as it is. The
 // errors are those of cache.Export.
