@@ -77,8 +77,8 @@ func diagnoseWorkspace(c *cli.Context, required seam.Capabilities) []doctor.Chec
 	return append(checks, doctor.Promises(c.Context, tree, required)...)
 }
 
-// diagnoseStores asks the services. It uses secrets, so it resolves once more, with an audit of
-// the reveals.
+// diagnoseStores asks the services. It uses secrets, so it resolves once more,
+// with an audit of the reveals.
 func diagnoseStores(c *cli.Context, required seam.Capabilities) []doctor.Check {
 	req, closeRequest, err := mountRequest(c, true)
 	if err != nil {

@@ -184,8 +184,8 @@ func use(r *state.Record, release func()) (*attachment, error) {
 	return a, nil
 }
 
-// turn sends the workspace the event of the beginning or end of a turn. Failures of that are an
-// error.
+// turn sends the workspace the event of the beginning or end of a turn. Failures
+// of that are an error.
 func (all attachments) turn(c *cli.Context, name string) error {
 	i := slices.IndexFunc(all, func(a *attachment) bool { return a.workspace })
 	if c.String("turn") == "" || i < 0 {

@@ -146,8 +146,8 @@ var exitCodes = [...]struct{ short, long string }{
 	exit.Conflict:     {"conflict", "The store and the working copy went apart; `wsmount conflicts` tells of it."},
 }
 
-// describeFlag returns the names of a flag as they are typed, the name of its value, and its
-// usage.
+// describeFlag returns the names of a flag as they are typed, the name of its
+// value, and its usage.
 func describeFlag(f cli.DocGenerationFlag) (names []string, value, usage string) {
 	usage = f.GetUsage()
 	if before, rest, ok := strings.Cut(usage, "`"); ok {

@@ -63,8 +63,8 @@ func hostOf(c *cli.Context, cfg *host.Config, auditing bool) (h *hostSide, err e
 	return h, nil
 }
 
-// askHost opens the host side for one question, or one change. A refusal by it is the command's
-// error.
+// askHost opens the host side for one question, or one change. A refusal by it
+// is the command's error.
 func askHost[T any](c *cli.Context, auditing bool, ask func(*host.Resolver) (T, error)) (T, error) {
 	h, err := openHost(c, auditing)
 	if err != nil {

@@ -129,8 +129,8 @@ func printNotes(c *cli.Context, notes []string) {
 	printEach(c.App.ErrWriter, "note: ", notes)
 }
 
-// checkMountFlags checks the flags before anything is started, and returns the options for the
-// kernel.
+// checkMountFlags checks the flags before anything is started, and returns the
+// options for the kernel.
 func checkMountFlags(c *cli.Context) (kernel []string, err error) {
 	if _, err := wantArgs(c, 2, 2); err != nil {
 		return nil, err

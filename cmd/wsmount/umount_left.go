@@ -56,9 +56,9 @@ func inspectEnded(ctx context.Context, dir string) (leftover.Report, error) {
 	return l, err
 }
 
-// leftBy is lastWord of a mount that was at a path and ended before all was safe, while a working
-// copy still holds unsafe changes: a caller that waits for its end may come just after it. nil: no
-// such mount.
+// leftBy is lastWord of a mount that was at a path and ended before all was
+// safe, while a working copy still holds unsafe changes: a caller that waits for
+// its end may come just after it. nil: no such mount.
 func leftBy(c *cli.Context, at string) error {
 	dirs, err := findCopies(c, "")
 	if err != nil {
@@ -142,8 +142,8 @@ func exportLeft(ctx context.Context, r *state.Record, dirs []string) error {
 	return nil
 }
 
-// staysText names the changes that stay in the working copies of an ended mount; "" if there are
-// none.
+// staysText names the changes that stay in the working copies of an ended mount;
+// "" if there are none.
 func staysText(res control.UnmountResult) string {
 	changes := fmt.Sprintf("%s in the working copy, unsent%s",
 		plural(res.Unsent, "1 change stays", fmt.Sprintf("%d changes stay", res.Unsent)), note(res.Conflicts > 0, count(res.Conflicts, "conflict")))

@@ -14,8 +14,8 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/statustext"
 )
 
-// settleLimit is how long a daemon with nothing to send may take to end before it is asked for the
-// reason.
+// settleLimit is how long a daemon with nothing to send may take to end before
+// it is asked for the reason.
 const settleLimit = 300 * time.Millisecond
 
 // askAgain is how often a daemon is asked whether other mount namespaces keep it: it does not

@@ -160,8 +160,8 @@ func (h *granter) grantScratch(l *loaded) error {
 	return h.checkScratch(path)
 }
 
-// checkScratch checks that the default directory, and each above it up to scratch, is the user's
-// alone.
+// checkScratch checks that the default directory, and each above it up to
+// scratch, is the user's alone.
 func (h *granter) checkScratch(path string) error {
 	for dir := path; ; dir = filepath.Dir(dir) {
 		if err := hostfile.CheckPrivate(dir); err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 )
 
-// Outdated describes how the registry, or the configuration for a workspace only in it, differs
-// now from a workspace that was resolved before; "": it does not. A mount does not follow such
-// changes.
+// Outdated describes how the registry, or the configuration for a workspace only
+// in it, differs now from a workspace that was resolved before; "": it does not.
+// A mount does not follow such changes.
 func (r *Resolver) Outdated(was *Resolved) string {
 	what := ""
 	if was.entry != nil {

@@ -101,8 +101,8 @@ func escapes(ref mountspec.Ref, kind refKind) error {
 		"%s %q leads out of the workspace", kind.name, ref.Value)
 }
 
-// sibling finds the registered workspace that holds target: only then is the owner of the file
-// known.
+// sibling finds the registered workspace that holds target: only then is the
+// owner of the file known.
 func (r *references) sibling(ref mountspec.Ref, target string, from base, kind refKind) (base, error) {
 	addr, root := r.ownerOf(target)
 	if addr == (mountspec.Address{}) {

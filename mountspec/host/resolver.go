@@ -44,8 +44,8 @@ type Options struct {
 	// Person returns the person for operator://current or user://current, if the
 	// configuration has none. nil: there is none.
 	Person func(ref string) (Identity, bool)
-	// Open opens a store that a workspace is registered from, to read its manifests. nil: none can
-	// be.
+	// Open opens a store that a workspace is registered from, to read its manifests.
+	// nil: none can be.
 	Open   func(ctx context.Context, r *Resolver, store *Resolved) (origin.Source, error)
 	Now    func() time.Time // nil: time.Now
 	Audit  *audit.Log       // nil: not recorded
@@ -113,8 +113,8 @@ func (r *Resolver) Principal() string {
 	return "user://" + login()
 }
 
-// login is looked up once, as that reads a file, and by number: USER and LOGNAME cannot be
-// trusted.
+// login is looked up once, as that reads a file, and by number: USER and LOGNAME
+// cannot be trusted.
 var login = sync.OnceValue(func() string {
 	id := strconv.Itoa(os.Geteuid())
 	if u, err := user.LookupId(id); err == nil {

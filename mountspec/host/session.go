@@ -26,8 +26,8 @@ type session struct {
 	disks  *ondisk.Disks // for the comparison that runs
 }
 
-// otherPlaces are the places of the configuration's workspaces, found once for a session and all
-// below it.
+// otherPlaces are the places of the configuration's workspaces, found once for a
+// session and all below it.
 type otherPlaces struct {
 	kept   *keptPlaces // nil: not read yet
 	places map[string]otherPlace

@@ -57,8 +57,8 @@ func (r *Resolver) Template(ctx context.Context, a, to mountspec.Address) (*Reso
 	return got, r.MayBegin(got.Workspace, to, got.Manifest)
 }
 
-// MayBegin refuses a template that a workspace may not begin from. where is the place of its
-// manifest.
+// MayBegin refuses a template that a workspace may not begin from. where is the
+// place of its manifest.
 func (r *Resolver) MayBegin(template *mountspec.Workspace, to mountspec.Address, where string) error {
 	switch {
 	case !template.Publish.Template:
@@ -73,8 +73,8 @@ func (r *Resolver) MayBegin(template *mountspec.Workspace, to mountspec.Address,
 	return refs.mayRefer(from, template.ID.Owner, template.ID.Slug, mountspec.Ref{Pos: mountspec.Pos{File: where, Line: template.Pos.Line, Column: template.Pos.Column}}, refTemplate)
 }
 
-// Bundles is the directory of published bundles, beside the registry file. Empty: there is no
-// place for it.
+// Bundles is the directory of published bundles, beside the registry file.
+// Empty: there is no place for it.
 func (r *Resolver) Bundles() string {
 	if r.o.Registry == "" {
 		return ""

@@ -105,8 +105,8 @@ func (r *Resolver) enter(ctx context.Context, o AddOptions, read func(*session) 
 	return out, err
 }
 
-// mayAdd refuses a second manifest for one address, and returns an existing entry if nothing
-// changed.
+// mayAdd refuses a second manifest for one address, and returns an existing
+// entry if nothing changed.
 func (s *session) mayAdd(l *loaded) (Entry, error) {
 	id := l.ws.ID.String()
 	if err := s.r.store.damaged(s.reg, id); err != nil {

@@ -64,8 +64,8 @@ func (c *Client) Resolve(ctx context.Context, r ResolveRequest, content io.Reade
 	return out, understood(resp.Body, &out)
 }
 
-// Replace puts content at a path of a working copy's store. The error has the kind of the daemon's
-// error.
+// Replace puts content at a path of a working copy's store. The error has the
+// kind of the daemon's error.
 func (c *Client) Replace(ctx context.Context, r ReplaceRequest, content io.Reader) error {
 	resp, err := c.ask(ctx, "/v1/replace", r, content)
 	if err != nil {

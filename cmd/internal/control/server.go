@@ -30,8 +30,8 @@ type Backend interface {
 	// Unmount takes the mount away. The daemon ends by itself afterwards.
 	Unmount(r UnmountRequest) (UnmountResult, error)
 	Debug() Debug
-	// Hold keeps a mount that ends with the last of its users; the process is a user until
-	// release.
+	// Hold keeps a mount that ends with the last of its users; the process is a user
+	// until release.
 	Hold(pid int) (release func(), err error)
 }
 

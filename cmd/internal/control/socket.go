@@ -61,8 +61,8 @@ func dial(ctx context.Context, path string) (conn net.Conn, err error) {
 	return conn, err
 }
 
-// Peer is the process at the other end of a connection, according to the kernel (SO_PEERCRED,
-// unix(7)).
+// Peer is the process at the other end of a connection, according to the kernel
+// (SO_PEERCRED, unix(7)).
 type Peer struct {
 	PID      int32
 	UID, GID uint32

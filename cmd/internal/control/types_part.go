@@ -131,8 +131,8 @@ type Copy struct {
 	LastError string `json:"lastError,omitempty"`
 	PutOff    string `json:"pullPutOff,omitempty"` // why a pull waits
 
-	// LastPull and LastPush are when the store last answered a pull, and took a change, since the
-	// mount.
+	// LastPull and LastPush are when the store last answered a pull, and took a
+	// change, since the mount.
 	LastPull time.Time `json:"lastPull,omitzero"`
 	LastPush time.Time `json:"lastPush,omitzero"`
 

@@ -22,8 +22,8 @@ func (d *Daemon) underPolicy() (out []inforce.Part) {
 	return out
 }
 
-// enforce keeps the policies of the parts in force from now on, and adds notes when other policies
-// were accepted.
+// enforce keeps the policies of the parts in force from now on, and adds notes
+// when other policies were accepted.
 func (d *Daemon) enforce() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	d.onClose(func() error { cancel(); return nil }) // does not wait: its reads may hang on a disk

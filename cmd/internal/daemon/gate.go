@@ -26,8 +26,8 @@ func newGate(name string, log *slog.Logger) *gate {
 	return g
 }
 
-// take waits until the event under way is done; background work gives way. The error is ctx's, or
-// errClosed.
+// take waits until the event under way is done; background work gives way. The
+// error is ctx's, or errClosed.
 func (g *gate) take(ctx context.Context) error {
 	g.mu.Lock()
 	g.waiting++

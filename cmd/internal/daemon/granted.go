@@ -11,8 +11,8 @@ import (
 
 var errNotGranted = errors.New("the policy does not grant it")
 
-// decide asks the policy anew: grants end, the host's facts change, and limits are reached
-// (AIP-38).
+// decide asks the policy anew: grants end, the host's facts change, and limits
+// are reached (AIP-38).
 func (k *syncer) decide(action string) policy.Decision {
 	return k.r.Evaluate(action, k.now(), k.copy.acts.Done())
 }

@@ -211,8 +211,8 @@ func reveal(s providers.Settings, done func()) {
 	}
 }
 
-// OpenStore opens the store of a resolved workspace to read from it. A mount would fail with the
-// same error.
+// OpenStore opens the store of a resolved workspace to read from it. A mount
+// would fail with the same error.
 func OpenStore(ctx context.Context, r *host.Resolved, e Env) (providers.Provider, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTime(r))
 	defer cancel()

@@ -74,8 +74,8 @@ func (c *copies) pin(ctx context.Context, r control.CacheRequest) (out control.C
 	return out, nil
 }
 
-// unlimited is the size that a bucket reports: it has no limit. Some programs cannot count with
-// larger numbers.
+// unlimited is the size that a bucket reports: it has no limit. Some programs
+// cannot count with larger numbers.
 const unlimited = 1 << 50
 
 // Statfs implements fs.Volume. A bucket has no limit, unlike the disk of its working copy.

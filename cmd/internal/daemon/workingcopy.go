@@ -62,8 +62,7 @@ func (w *workingCopy) ended(a cache.Activity, err error) {
 	}
 }
 
-// answered has the volume keep the refusals of the store; while the volume opens, they fail the
-// open.
+// answered has the volume keep the store's refusals. Before it is open they fail the open.
 func (w *workingCopy) answered(m providers.Method, at providers.Locator, err error) {
 	if v := w.opened.Load(); v != nil {
 		v.Answered(m, at, err)

@@ -44,8 +44,8 @@ type Mount struct {
 	now []fs.Access
 }
 
-// Vary reports whether a part's policy may change its answer while mounted, for any of the
-// actions.
+// Vary reports whether a part's policy may change its answer while mounted, for
+// any of the actions.
 func Vary(parts []Part, actions ...string) bool {
 	return slices.ContainsFunc(parts, func(p Part) bool { return p.Workspace != nil && p.Workspace.PolicyVaries(actions...) })
 }

@@ -4,13 +4,13 @@
 //	m := inforce.Start(parts, inforce.Options{Restrict: server.Restrict, Audit: log, Now: time.Now, Log: logger})
 //	defer m.Stop()
 //
-// A Watch asks one policy again whenever its answer may have changed: at the moment that the last
-// answer names, and once a second, since the facts of the host change without notice. A denial is
-// in force at once, whether it can be recorded or not; a permission only once it is recorded. A
-// Mount turns the answers into the access of programs to each part. Acts keep the counts for
-// limits. The package decides nothing itself: mountspec/policy does, by the policies that the
-// mount began with. So a mount may gain the permissions of their grants when these hold, and never
-// more.
+// A Watch asks one policy again whenever its answer may have changed: at the moment
+// that the last answer names, and once a second, since the facts of the host change
+// without notice. A denial is in force at once, whether it can be recorded or not; a
+// permission only once it is recorded. A Mount turns the answers into the access of
+// programs to each part. Acts keep the counts for limits. The package decides nothing
+// itself: mountspec/policy does, by the policies that the mount began with. So a
+// mount may gain the permissions of their grants when these hold, and never more.
 package inforce
 
 import (

@@ -107,8 +107,8 @@ func (e edit) write() (back func(), err error) {
 	}, nil
 }
 
-// make makes the directory of a configuration that does not exist, and checks that it still does
-// not.
+// make makes the directory of a configuration that does not exist, and checks
+// that it still does not.
 func (e edit) make() error {
 	if err := os.MkdirAll(filepath.Dir(e.path), 0o700); err != nil {
 		return err

@@ -60,8 +60,8 @@ func servedAt(ctx context.Context, root string, m mountpoint.Mount, place string
 	return layout(s.Parts).behind(strings.TrimPrefix(at, "/")), nil
 }
 
-// serving returns the record of the daemon that serves a mount, at any mount point; nil: no known
-// one lives.
+// serving returns the record of the daemon that serves a mount, at any mount
+// point; nil: no known one lives.
 func serving(root string, m mountpoint.Mount) (*state.Record, error) {
 	records, err := state.List(root)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// mounted is a place in a mount, whose daemon refuses, records and sends changes as for any
-// program.
+// mounted is a place in a mount, whose daemon refuses, records and sends changes
+// as for any program.
 type mounted struct {
 	seam.Conditional        // the directory
 	dir              string // its real name
@@ -31,8 +31,8 @@ type mounted struct {
 	parts            layout
 }
 
-// through opens a place in a mount with status s. plain: no symbolic link may lead to a changed
-// file.
+// through opens a place in a mount with status s. plain: no symbolic link may
+// lead to a changed file.
 func through(r *state.Record, s control.Status, place string, plain bool) (*mounted, error) {
 	if err := mounts.Usable(s); err != nil {
 		return nil, err
@@ -165,8 +165,8 @@ func (m *mounted) WriteIf(ctx context.Context, l seam.Locator, old seam.ETag, co
 	return l, nil
 }
 
-// believed is how long a mount of a local directory shows a file that another program has
-// replaced.
+// believed is how long a mount of a local directory shows a file that another
+// program has replaced.
 const believed = time.Second
 
 // catchUp waits until the mount no longer shows the content with the etag old, so that the next
@@ -196,9 +196,9 @@ func (m *mounted) Sends(dir string) bool {
 	return err == nil && m.parts.part(at).Copy != nil
 }
 
-// Lock implements devicelocal.Mount. A mount of a local directory may be outdated for a while, so
-// the daemon compares, and locks, the file itself. A store that has a working copy is changed
-// without a lock.
+// Lock implements devicelocal.Mount. A mount of a local directory may be
+// outdated for a while, so the daemon compares, and locks, the file itself. A
+// store that has a working copy is changed without a lock.
 func (m *mounted) Lock(ctx context.Context, dir, name string, old *seam.ETag) (unlock func(), err error) {
 	at, err := m.at(dir)
 	if err != nil {

@@ -177,8 +177,8 @@ func (m *shown) look(t mountpoint.Table) {
 	m.seen = in.Path == m.mount.Mountpoint && t.Shows(in.Path, m.mount.Device)
 }
 
-// mountOf finds a mount that shows a part of a tree, preferably a writable one. nil: there is
-// none.
+// mountOf finds a mount that shows a part of a tree, preferably a writable one.
+// nil: there is none.
 func mountOf(ctx context.Context, tree *daemon.Tree, s daemon.Source) (*shown, error) {
 	place, err := state.Place(tree.StateRoot, s.Place[0], s.Place[1], s.Place[2])
 	if err != nil {
@@ -336,8 +336,8 @@ func (h Host) openPart(ctx context.Context, tree *daemon.Tree, s daemon.Source, 
 const controlDir = ".wsmount"
 
 const (
-	// copyLimit is how long a call waits for other holders of the same working copy: they may have
-	// much to send.
+	// copyLimit is how long a call waits for other holders of the same working copy:
+	// they may have much to send.
 	copyLimit = 5 * time.Minute
 	copyPause = 20 * time.Millisecond
 )

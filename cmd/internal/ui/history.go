@@ -110,8 +110,8 @@ func (a ask) versions(ctx context.Context, page string) (changesBody, error) {
 // clean is a path of the mount without leading slash.
 func clean(p string) string { return strings.Trim(path.Clean("/"+p), "/") }
 
-// grouped groups consecutive versions by turn, or else by commit. list is the versions of a path
-// and all below.
+// grouped groups consecutive versions by turn, or else by commit. list is the
+// versions of a path and all below.
 func (a ask) grouped(list []cache.Version, path string) (groups []group) {
 	kind := func(v cache.Version) cache.State {
 		if v.Turn != "" {

@@ -54,8 +54,8 @@ type Client interface {
 type Mount struct {
 	Workspace, Mountpoint string
 
-	// Reach finds the mount as it is now. The error says why it cannot be shown any more, or not
-	// now.
+	// Reach finds the mount as it is now. The error says why it cannot be shown any
+	// more, or not now.
 	Reach func() (Client, error)
 }
 
