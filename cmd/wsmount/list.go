@@ -32,7 +32,7 @@ func listCommand() *cli.Command {
 type workspacesJSON struct {
 	Schema     string            `json:"schema"` // wsmount.workspaces/v1
 	Workspaces []known.Workspace `json:"workspaces"`
-	Skipped    []string          `json:"skipped,omitempty"` // invalid workspaces on the search path
+	Skipped    []string          `json:"skipped,omitempty"` // skipped paths of the search path
 }
 
 func listAction(c *cli.Context) error {

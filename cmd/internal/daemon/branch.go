@@ -43,7 +43,7 @@ func newBranches(s mountspec.Sync, store providers.Provider, readOnly bool, cloc
 	return b
 }
 
-// brancher returns the store's branches, and whether commits go to branches at all.
+// brancher returns the store's Brancher, and whether commits may go to branches.
 func (b *branches) brancher() (providers.Brancher, bool) {
 	return b.store, b.store != nil && !b.readOnly && b.sync.Mode == mountspec.ModePullPush
 }

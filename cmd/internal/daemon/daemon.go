@@ -195,7 +195,7 @@ func (d *Daemon) openAudit() error {
 	return nil
 }
 
-// serveControl starts the bus and the control API, which answers from here on.
+// serveControl starts the bus and the control API, which answers from then on.
 func (d *Daemon) serveControl(ctx context.Context) (err error) {
 	m := metrics.New(d.tree.Name, d.Status, d.kernelStats)
 	d.places = d.hostPlaces()

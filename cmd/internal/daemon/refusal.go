@@ -51,7 +51,7 @@ func Refusal(err error) *exit.Error {
 // maxDetails is how many lines an error has besides its own.
 const maxDetails = 10
 
-// skipped lists the things that were passed over, with their reasons, up to maxDetails.
+// skipped lists the skipped paths, with their reasons, up to maxDetails.
 func skipped(list []string) []string {
 	var out []string
 	for _, s := range list[:min(len(list), maxDetails)] {

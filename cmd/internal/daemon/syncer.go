@@ -51,7 +51,7 @@ type syncer struct {
 	later *time.Timer // follows an event that the mount noticed by itself
 }
 
-// syncerOptions are the things that a syncer shares with its daemon.
+// syncerOptions are the objects that a syncer shares with its daemon.
 type syncerOptions struct {
 	bus      *lifecycle.Bus
 	log      *slog.Logger

@@ -76,7 +76,7 @@ func (s *server) act(do func(ctx context.Context, a ask) (notice, error)) http.H
 	}
 }
 
-// actLimit is how long an action may make no progress.
+// actLimit is how long an action may go without progress.
 const actLimit = time.Minute
 
 // commit sends the changes.
