@@ -321,7 +321,7 @@ func changeFlags(more ...cli.Flag) []cli.Flag {
 }
 
 // mayRecord refuses, with --strict, a change that needs a new version, and, without
-// --force, another storage while the old one lacks changes.
+// --force, another storage while the old one is mounted or lacks changes.
 func mayRecord(c *cli.Context, change host.Change) error {
 	if c.Bool("strict") && change.Unversioned != "" {
 		return exit.New(exit.Denied, "%s: %s", change.Address, oneLine(change.Unversioned)).Hint("give it a new version, or leave out --strict")

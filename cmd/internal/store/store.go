@@ -1,6 +1,6 @@
 // Package store is the verbs of a memory engine for programs that are not written in Go: each is
-// one call of the command line, on memory that agentm's configuration places, or on a workspace
-// that no mount shows.
+// one call of the command line, on memory that agentm's configuration places, or on a workspace,
+// mounted or not.
 //
 //	answer, code, err := verb.Do(ctx, store.Call{Args: []string{"projects/atlas/plan.md"}, Host: host})
 //
