@@ -34,7 +34,7 @@ func (w *workingCopy) look(op *fs.Op) error {
 	switch err := w.freshness.Wait(ctx); {
 	case errors.Is(err, syscall.EINTR):
 		return err
-	case errors.Is(err, context.DeadlineExceeded) && w.freshness.Believed() == 0: // else it was answered
+	case errors.Is(err, context.DeadlineExceeded) && w.freshness.Believed() == 0: // else it came
 		w.syncer.unreachable(errLate)
 	}
 	return nil // also when the mount ends
