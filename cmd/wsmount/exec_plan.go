@@ -17,7 +17,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host"
 )
 
-// Providers of AIP-36 that run commands on this host: both are isolated more than they ask for.
+// Providers of AIP-36 that run commands on this host. Both get a stronger isolation than they ask for.
 const localSandbox = "local"
 
 var localSandboxes = []string{localSandbox, "node-permission"}

@@ -134,10 +134,7 @@ func (c *Control) Log(ctx context.Context) ([]memory.Logged, error) {
 }
 
 // Close lets go of the server.
-func (c *Control) Close() error {
-	c.conn.Close()
-	return nil
-}
+func (c *Control) Close() { c.conn.Close() }
 
 // controlled is what the switches and the content of a request belong to.
 type controlled struct {

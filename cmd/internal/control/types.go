@@ -16,6 +16,7 @@
 //	POST /v1/resolve?path=&keep=     the body is content -> ResolveResult
 //	POST /v1/replace?path=&old=      the body is the new content; old is the condition
 //	POST /v1/lock?path=&old=         held until the caller hangs up: the lock of a file in a local directory
+//	GET  /v1/hold            held until the caller hangs up: the mount stays meanwhile
 //	POST /v1/unmount         UnmountRequest -> UnmountResult
 //	GET  /v1/debug           Debug
 //	GET  /metrics            Prometheus text
