@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// asideTTL is how long the kernel believes what will not change.
+// asideTTL is how long the kernel believes entries and content that will not change.
 const asideTTL = time.Hour
 
-// errAside is the refusal to change what a volume shows beside its own names.
+// errAside is the refusal to change a file that a volume shows beside its own names.
 var errAside = &reasonError{ErrReadOnly, "this shows the working copy to other programs and cannot be changed"}
 
-// aside serves an Aside. An inode is a path with a version of its content, so
-// that pages of one are never shown as another's: what a program has open and
-// mapped stays what it was when the path leads to something new.
+// aside serves an Aside. An inode is a path with a version of its content, so that the pages of
+// one version are never shown as another's: a file that a program has open or mapped stays the
+// same when the path leads to something new.
 type aside struct {
 	readOnlyVolume
 	Aside
@@ -38,12 +38,12 @@ func newAside(v Volume, root string, covered []string) *aside {
 	return a
 }
 
-// reaches says what is behind a name in the root of the volume.
+// reaches looks up the entry behind a name in the root of the volume.
 func (a *aside) reaches(op *Op, name string) (Entry, error) {
 	return a.entry(op, a.Names[name])
 }
 
-// entry is a reference to the inode of what a path leads to now.
+// entry takes a reference to the inode that a path leads to now.
 func (a *aside) entry(op *Op, p string) (Entry, error) {
 	shown, err := a.Tree.Show(op, p)
 	if errors.Is(err, syscall.ENOENT) {
@@ -71,8 +71,8 @@ func (n *asideNode) attr(ino Ino) Attr {
 
 func (a *aside) Forget(ino Ino, n uint64) { a.give(ino, n) }
 
-// node is what is known of an inode. What is made anew each time is looked at
-// again.
+// node returns the inode's key and its last known state. An inode without a version, which is
+// made anew each time, is shown again.
 func (a *aside) node(op *Op, ino Ino) (*asideNode, error) {
 	key, shown, ok := a.of(ino)
 	if !ok {
@@ -96,7 +96,7 @@ func (a *aside) Lookup(op *Op, dir Ino, name string) (Entry, error) {
 }
 
 func (a *aside) Attr(op *Op, ino Ino, f File) (Attr, error) {
-	if s, ok := f.(*asideFile); ok { // as long as what is open, whatever came since
+	if s, ok := f.(*asideFile); ok { // an open file keeps its attributes
 		return s.node.attr(ino), nil
 	}
 	n, err := a.node(op, ino)
@@ -123,8 +123,7 @@ func (a *aside) OpenDir(op *Op, ino Ino) (Dir, error) {
 	return &listDir{entries: entries}, nil
 }
 
-// Open opens what was looked up. The kernel keeps the pages of what has a
-// version.
+// Open opens an inode for reading. The kernel keeps its pages if the content has a version.
 func (a *aside) Open(op *Op, ino Ino, flags uint32) (Opened, error) {
 	if flags&syscall.O_ACCMODE != syscall.O_RDONLY {
 		return Opened{}, errAside
@@ -193,7 +192,7 @@ func (d *sidedDir) Next(op *Op) (DirEntry, bool, error) {
 	return e, true, nil
 }
 
-// listed are the entries that a listing of the volume's root gets.
+// listed returns the entries that are added to a listing of the volume's root.
 func (a *aside) listed(op *Op) []DirEntry {
 	var list []DirEntry
 	for _, name := range sortedKeys(a.Names) {

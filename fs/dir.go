@@ -7,14 +7,13 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// openDir is an open directory as the kernel reads it: one request after the
-// other, each from the cookie where the last ended, or from one that seekdir
-// chose.
+// openDir is an open directory as the kernel reads it: one request after the other, each from
+// the cookie where the last one ended, or from one that seekdir chose.
 type openDir struct {
-	mu   sync.Mutex // held over every method of dir; guards what follows
+	mu   sync.Mutex // held over every method of dir; guards the fields below
 	dir  Dir
 	pos  uint64    // the cookie that the stream stands at
-	held *DirEntry // read from the stream and not yet given, for want of room
+	held *DirEntry // read from the stream and not yet given, for lack of room
 	hide string    // a name that is not listed
 }
 
@@ -69,8 +68,8 @@ func (f *front) ReadDir(cancel <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEn
 	}))
 }
 
-// ReadDirPlus answers a lookup with each entry. One that fails is listed
-// without: the program that wants it looks it up and gets the error.
+// ReadDirPlus answers a lookup with each entry. An entry whose lookup fails is listed without:
+// a program that looks it up gets the error.
 func (f *front) ReadDirPlus(cancel <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
 	c := f.begin(opReaddirplus, cancel, &in.InHeader)
 	return c.end(c.list(in, func(s *slot, e *DirEntry) bool {
@@ -149,9 +148,9 @@ func (d *openDir) next(op *Op) (*DirEntry, error) {
 	}
 }
 
-// mergedDir lists a directory in which composition shows names: the volume's
-// entries without those names, then those. It is taken whole when the stream is
-// at its beginning, and cookies are indices into it.
+// mergedDir lists a directory to which composition adds names: first the volume's entries
+// except those names, then the names. It is read whole when the stream is at its beginning, and
+// cookies are indices into it.
 type mergedDir struct {
 	Dir
 	shown map[string]*place
@@ -201,7 +200,7 @@ func (d *mergedDir) take(op *Op) error {
 	return nil
 }
 
-// Names are the names in a directory of a volume, but "." and "..", in the order of its stream.
+// Names lists the names in a directory of a volume, except "." and "..", in stream order.
 func Names(v Volume, op *Op, dir Ino) (names []string, err error) {
 	d, err := v.OpenDir(op, dir)
 	if err != nil {

@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// Kinds of failure that a volume may return, wrapped or alone, where no errno
-// of its own says it better.
+// Kinds of failure that a volume may return, wrapped or alone, where no errno is more precise.
 var (
 	ErrReadOnly    = errors.New("read-only (storage_read_only)")
 	ErrRefused     = errors.New("refused by policy")
@@ -25,18 +24,18 @@ type errnoRow struct {
 	errno syscall.Errno
 }
 
-// ourErrnos maps the kinds of this package. They win over an errno that the
-// same error wraps: the volume chose them knowing it.
+// ourErrnos maps the kinds of this package. They take precedence over an errno that the same
+// error wraps: the volume chose the kind knowing that errno.
 var ourErrnos = []errnoRow{
 	{ErrReadOnly, syscall.EROFS},
 	{ErrRefused, syscall.EACCES},
-	// A program that meets a conflict has bytes that did not become the file.
-	// EIO is what close and fsync may say; ESTALE would make some retry.
+	// The bytes of a program that meets a conflict did not become the file's content. close and
+	// fsync may fail with EIO; ESTALE would make some programs retry.
 	{ErrConflict, syscall.EIO},
 	{ErrUnavailable, syscall.EIO},
 	{ErrStale, syscall.ESTALE}, // the kernel looks the name up again, once
 	{ErrQuota, syscall.EDQUOT},
-	{ErrName, syscall.EINVAL}, // as vfat says of a name that it cannot have
+	{ErrName, syscall.EINVAL}, // as vfat answers for a name that it cannot store
 	{ErrUnsupported, syscall.ENOTSUP},
 }
 
@@ -44,8 +43,8 @@ var ourErrnos = []errnoRow{
 // errno.
 var otherErrnos = []errnoRow{
 	{context.Canceled, syscall.EINTR},
-	// Waiting was ours, not the caller's, so it is not EINTR; ETIMEDOUT is
-	// not among the errors that programs expect of a file.
+	// The deadline was ours, not the caller's, so it is not EINTR; ETIMEDOUT is not an error
+	// that programs expect of a file.
 	{context.DeadlineExceeded, syscall.EIO},
 	{fs.ErrNotExist, syscall.ENOENT},
 	{fs.ErrExist, syscall.EEXIST},
@@ -54,9 +53,9 @@ var otherErrnos = []errnoRow{
 	{fs.ErrClosed, syscall.EBADF},
 }
 
-// Errno is the errno that a caller of the kernel sees for err: 0 for nil, what
-// the tables say of its kind, what a wrapped syscall.Errno says, else EIO. It is
-// the only place where an error becomes a number.
+// Errno is the errno that a caller of the kernel sees for err: 0 for nil, else the errno of the
+// kind in ourErrnos, a wrapped syscall.Errno, the errno of the kind in otherErrnos, or EIO, in
+// this order. No other function turns an error into a number.
 func Errno(err error) syscall.Errno {
 	if err == nil {
 		return 0
@@ -86,8 +85,8 @@ func find(rows []errnoRow, err error) (syscall.Errno, bool) {
 	return 0, false
 }
 
-// worthTelling reports whether a person should hear of a failure. What POSIX
-// programs provoke in normal work (a missing name, an existing one) is not.
+// worthTelling reports whether a person should know of a failure. Failures that POSIX programs
+// provoke in normal work (a missing name, an existing one) are not reported.
 func worthTelling(e syscall.Errno, err error) bool {
 	switch e {
 	case syscall.EIO, syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE,

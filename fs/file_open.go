@@ -81,7 +81,7 @@ func (f *front) Tmpfile(cancel <-chan struct{}, in *fuse.CreateIn, out *fuse.Cre
 	return c.end(err)
 }
 
-// Release comes after the program has gone on; nobody can be told of an error.
+// Release comes after the program's close returned; an error can be reported to no caller.
 func (f *front) Release(cancel <-chan struct{}, in *fuse.ReleaseIn) {
 	c := f.begin(opRelease, cancel, &in.InHeader)
 	if h := f.handles.remove(in.Fh); h != nil && h.file != nil {

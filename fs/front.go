@@ -11,10 +11,10 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// front answers the kernel: it finds the volume that a node id belongs to,
-// applies what is common to all volumes (read-only parts, governing files,
-// composition, handles, io modes), and turns results into the protocol's. Its
-// methods are in the files named after families of kernel operations.
+// front answers the kernel: it finds the volume that a node id belongs to, applies the rules
+// common to all volumes (read-only parts, governing files, composition, handles, io modes), and
+// turns results into the protocol's. Its methods are in files named after families of kernel
+// operations.
 type front struct {
 	fuse.RawFileSystem
 
@@ -29,13 +29,13 @@ type front struct {
 	nudger  atomic.Int64 // Server.Nudger; 0: none
 }
 
-// A Failure is a request that failed for a reason that a person should see, or
-// what a volume reported with [Notifier].Failed.
+// A Failure is a request that failed for a reason that a person should see, or a failure that a
+// volume reported with [Notifier].Failed.
 type Failure struct {
 	Time  time.Time
 	Part  string
-	Op    string // the kernel's operation; "background" where none is to blame
-	Path  string // in the part, "/" for its root; the directory's and the name where there is one
+	Op    string // the kernel's operation; "background" where no request is to blame
+	Path  string // in the part, "/" for its root; with the name for operations on one
 	Errno syscall.Errno
 	Err   error
 }
@@ -48,8 +48,8 @@ type Event struct {
 	Path string
 }
 
-// call is one request in hand: the Op that the volume gets, and what is needed
-// to count it and to say what went wrong.
+// call is one request in progress: the Op that the volume gets, and the data to count the
+// request and to report its failure.
 type call struct {
 	Op
 	f     *front
@@ -73,12 +73,11 @@ func (f *front) begin(kind opKind, cancel <-chan struct{}, h *fuse.InHeader) *ca
 	return c
 }
 
-// lost answers for node ids that were never given, which a kernel does not
-// send.
+// lost answers for node ids that were never given out, which a kernel does not send.
 var lost = &slot{vol: &unavailable{reason: "unknown node"}, part: &part{}, kind: slotGap}
 
-// end counts the request, tells of a failure that a person should see, and
-// gives the status for the kernel.
+// end counts the request, reports a failure that a person should see, and returns the status
+// for the kernel.
 func (c *call) end(err error) fuse.Status {
 	errno := Errno(err)
 	c.f.stats.done(c.kind, errno, time.Since(c.start))
@@ -97,7 +96,7 @@ func (c *call) report(errno syscall.Errno, err error) {
 		Path: c.path(), Errno: errno, Err: err}, level, "request failed")
 }
 
-// failed logs a failure and tells of it.
+// failed logs a failure and passes it to Options.OnFailure.
 func (f *front) failed(fl Failure, level slog.Level, what string) {
 	f.log.Log(context.Background(), level, what, "part", fl.Part, "op", fl.Op,
 		"path", fl.Path, "errno", fl.Errno.Error(), "err", fl.Err)
@@ -106,7 +105,7 @@ func (f *front) failed(fl Failure, level slog.Level, what string) {
 	}
 }
 
-// path names what the request was about, as far as the volume can tell.
+// path names the subject of the request, as far as the volume can tell.
 func (c *call) path() string {
 	p := ""
 	if pr, ok := c.s.vol.(Pather); ok && c.ino != RootIno {
@@ -167,8 +166,8 @@ func (s *slot) attrOut(a *Attr, out *fuse.AttrOut) {
 	out.SetTimeout(a.TTL)
 }
 
-// entryOut fills the answer to a lookup or a create; an Entry without an inode
-// makes a negative one.
+// entryOut fills the answer to a lookup or a create; an Entry without an inode makes a negative
+// answer.
 func (s *slot) entryOut(e *Entry, out *fuse.EntryOut) {
 	out.SetEntryTimeout(e.TTL)
 	if e.Ino == 0 {

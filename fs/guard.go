@@ -2,12 +2,12 @@ package fs
 
 import "syscall"
 
-// errGoverning is the refusal to change a file that decides about this mount.
+// errGoverning is the refusal to change a file that configures this mount.
 var errGoverning = &reasonError{ErrReadOnly,
 	"this file governs the mount and cannot be changed from inside it; change the registered copy, then run: wsmount registry accept"}
 
-// guardPart refuses a change in a read-only part, before the volume hears of
-// it (AIP-35, rule 5: storage_read_only).
+// guardPart refuses a change in a read-only part, before the request reaches the volume
+// (AIP-35, rule 5: storage_read_only).
 func (s *slot) guardPart() error {
 	why := s.part.ReadOnly
 	if a := s.part.access.Load(); why == "" && a != nil {
@@ -20,7 +20,7 @@ func (s *slot) guardPart() error {
 	return &reasonError{ErrReadOnly, "storage_read_only: " + why}
 }
 
-// guardContent refuses to show what an inode of a part that is closed holds.
+// guardContent refuses to show the content of an inode while its part is closed.
 func (s *slot) guardContent(ino Ino) error {
 	a := s.part.access.Load()
 	if a == nil || a.Closed == "" || s.harmless(ino) {
@@ -29,8 +29,8 @@ func (s *slot) guardContent(ino Ino) error {
 	return &reasonError{ErrRefused, a.Closed}
 }
 
-// harmless says whether an inode shows nothing of its part's content: it is of the way to
-// other parts, or says how the part is.
+// harmless reports whether an inode shows nothing of its part's content: it is a directory on
+// the way to other parts, or describes the state of the part.
 func (s *slot) harmless(ino Ino) bool {
 	switch s.kind {
 	case slotGap:
@@ -49,8 +49,8 @@ func (f *front) guardInode(op *Op, s *slot, ino Ino) error {
 	if s.kind != slotVolume || s.part.places == nil || !s.part.places.root.leadsToGoverning() {
 		return nil
 	}
-	// Another hard link leads to the same inode, so the inode is what is
-	// guarded; which one that is may have changed since it was last looked up.
+	// Another hard link leads to the same inode, so the inode is guarded, not the name; the
+	// inode of a governing path may have changed since it was last looked up.
 	if a, err := s.vol.Attr(op, ino, nil); err == nil && a.Nlink > 1 {
 		f.bindGoverning(op, s)
 	}
@@ -100,8 +100,8 @@ func (f *front) guardName(s *slot, dir Ino, name string, what nameChange) error 
 	case c.governing:
 		return errGoverning
 	case what == makeDir, what == removeDir:
-		// On the way to a governing file that does not exist: a directory that
-		// can be removed is empty.
+		// The path leads to a governing file that does not exist: a directory that can be
+		// removed is empty.
 		return nil
 	case c.leadsToGoverning():
 		return errGoverning
@@ -109,7 +109,7 @@ func (f *front) guardName(s *slot, dir Ino, name string, what nameChange) error 
 	return nil
 }
 
-// taken is the errno for a name that composition holds.
+// taken returns the errno for a name that composition has claimed.
 func taken(what nameChange) error {
 	if what == makeDir || what == makeOther {
 		return syscall.EEXIST
@@ -117,9 +117,9 @@ func taken(what nameChange) error {
 	return syscall.EBUSY
 }
 
-// bindGoverning looks every governing path of a part up, so that the inodes
-// behind them are known however they are reached. Each keeps the reference of
-// its lookup: as long as it lives it has the same number.
+// bindGoverning looks up every governing path of a part, so that the inodes behind them are
+// recognized however they are reached. Each keeps the reference of its lookup, so that its
+// number stays the same while it lives.
 func (f *front) bindGoverning(op *Op, s *slot) {
 	f.bindBelow(op, s, RootIno, s.part.places.root)
 }

@@ -2,8 +2,7 @@ package fs
 
 import "sync"
 
-// handle is an open file or directory: what a file handle of the kernel stands
-// for.
+// handle is an open file or directory, behind a file handle of the kernel.
 type handle struct {
 	s    *slot
 	ino  Ino
@@ -13,7 +12,7 @@ type handle struct {
 	writable bool
 }
 
-// handles numbers the open handles. Number 0 is never given.
+// handles numbers the open handles. Number 0 is never given out.
 type handles struct {
 	mu   sync.RWMutex
 	list []*handle // guarded by mu
@@ -33,7 +32,7 @@ func (t *handles) add(h *handle) uint64 {
 	return uint64(len(t.list))
 }
 
-// get returns nil for a number that stands for nothing.
+// get returns nil for a number without an open handle.
 func (t *handles) get(fh uint64) *handle {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -43,7 +42,7 @@ func (t *handles) get(fh uint64) *handle {
 	return t.list[fh-1]
 }
 
-// remove forgets a handle and returns it; nil if it was not there.
+// remove forgets a handle and returns it; nil if there was none.
 func (t *handles) remove(fh uint64) *handle {
 	t.mu.Lock()
 	defer t.mu.Unlock()

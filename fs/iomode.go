@@ -15,20 +15,19 @@ type ioMode uint8
 
 const (
 	modeNone        ioMode = iota
-	modeCached             // through the page cache, misses and writes come here
-	modePassthrough        // straight at the backing file
+	modeCached             // through the page cache, misses and writes come to the volume
+	modePassthrough        // directly in the backing file
 )
 
 func (m ioMode) String() string {
 	return [...]string{"none", "cached", "passthrough"}[m]
 }
 
-// ioModes keeps the io mode of every inode that is open. The kernel allows an
-// inode one mode at a time and one backing file: a cached open while a
-// passthrough open exists is EIO for the program. So the first open chooses,
-// and the choice holds until the last release. The kernel leaves a mode before
-// it sends the release, and enters one after our reply, so what we believe
-// covers what it does.
+// ioModes keeps the io mode of every inode that is open. The kernel allows an inode one mode at
+// a time and one backing file: a cached open while a passthrough open exists is EIO for the
+// program. So the first open chooses the mode until the last release. The kernel leaves a mode
+// before it sends the release, and enters one after our reply, so an inode is in the kernel's
+// mode no longer than in ours.
 type ioModes struct {
 	backing backing // nil: no passthrough
 	mapped  bool    // the kernel maps files that are opened FOPEN_DIRECT_IO for all to share
@@ -39,9 +38,9 @@ type ioModes struct {
 
 	mu   sync.Mutex
 	open map[uint64]*openNode // guarded by mu
-	// paged are inodes that were opened cached while passthrough was on. Pages
-	// of theirs that the kernel still has are wrong once someone has written
-	// around them. Guarded by mu.
+	// paged are inodes that were opened cached while passthrough was on. Pages that the kernel
+	// still has of them are wrong once a program has written past the page cache. Guarded by
+	// mu.
 	paged map[uint64]struct{}
 }
 
@@ -52,12 +51,12 @@ type backing interface {
 }
 
 type openNode struct {
-	mu      sync.Mutex // taken without ioModes.mu; guards what follows
+	mu      sync.Mutex // taken without ioModes.mu; guards the fields down to wrote
 	opens   int
 	writers int
 	mode    ioMode
 	id      int32 // of the backing file, in modePassthrough
-	wrote   bool  // someone may have written in modePassthrough
+	wrote   bool  // a program may have written in modePassthrough
 
 	refs int // guarded by ioModes.mu
 }
@@ -109,8 +108,8 @@ func (m *ioModes) opened(node uint64, o *Opened, writable bool, out *fuse.OpenOu
 		if pass {
 			n.wrote = n.wrote || writable
 		} else {
-			// Reads and writes come here one by one, and the inode stays in
-			// the mode that the others need.
+			// Reads and writes come to the volume one by one, and the inode stays in the mode
+			// that its other open files need.
 			out.OpenFlags |= fuse.FOPEN_DIRECT_IO
 		}
 		return
@@ -122,12 +121,12 @@ func (m *ioModes) opened(node uint64, o *Opened, writable bool, out *fuse.OpenOu
 	}
 }
 
-// direct reports whether an open that is not passed through goes around the page cache.
-// It does while the kernel may believe in the size of another version: a thread that
-// learns the size cuts the pages there, and without the lock that writers take (the kernel's
-// fuse_change_attributes). What a program has appended to a page by then turns to zeros, and
-// if it was not sent yet, in the file too. Before Linux 6.6 programs could not share a
-// mapping of such a file, which they do far more often.
+// direct reports whether an open that is not passed through bypasses the page cache. It does
+// while the kernel may have the size of another version: a thread that learns the new size
+// truncates the pages to it, without the lock that writers take (the kernel's
+// fuse_change_attributes). Bytes that a program has appended to a page by then become zeros, in
+// the file too if they were not sent yet. Before Linux 6.6 programs could not share a mapping
+// of a file opened like this, and they do that far more often.
 func (m *ioModes) direct(o *Opened) bool { return o.Direct || o.NewAttr && m.mapped }
 
 func (m *ioModes) choose(node uint64, n *openNode, o *Opened, pass, direct bool) {
@@ -147,8 +146,8 @@ func (m *ioModes) choose(node uint64, n *openNode, o *Opened, pass, direct bool)
 	}
 }
 
-// refused turns passthrough off for the mount when the kernel says that it
-// will refuse every time; a shortage of descriptors may pass.
+// refused turns passthrough off for the mount when the error means that the kernel will refuse
+// every time; a shortage of descriptors or memory may pass.
 func (m *ioModes) refused(errno syscall.Errno) {
 	switch errno {
 	case syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM:
@@ -163,7 +162,7 @@ func (m *ioModes) refused(errno syscall.Errno) {
 	}
 }
 
-// released undoes one opened. The last one frees the backing file.
+// released undoes one call of opened. The last release frees the backing file.
 func (m *ioModes) released(node uint64, writable bool) {
 	m.mu.Lock()
 	n := m.open[node]

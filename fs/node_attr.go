@@ -51,8 +51,7 @@ func (f *front) SetAttr(cancel <-chan struct{}, in *fuse.SetAttrIn, out *fuse.At
 	return c.end(err)
 }
 
-// nudged reports whether a request only has the kernel tell watchers; see
-// Server.Nudger.
+// nudged reports whether a request only makes the kernel notify watchers; see Server.Nudger.
 func (f *front) nudged(in *fuse.SetAttrIn) bool {
 	pid := f.nudger.Load()
 	if pid == 0 || in.Valid&^fuse.FATTR_MTIME != 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// graftTTL is long because what stands at a mount point does not change while
-// the tree is mounted.
+// graftTTL is long because the volume at a mount point does not change while the tree is
+// mounted.
 const graftTTL = time.Hour
 
 func (f *front) Lookup(cancel <-chan struct{}, h *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
@@ -32,8 +32,8 @@ func (f *front) Forget(node, n uint64) {
 	}
 }
 
-// lookup finds a name in the composed tree: a part's own .wsmount, what its
-// volume shows aside, what is grafted there, or what the volume has.
+// lookup finds a name in the composed tree: a part's own .wsmount, a name that its volume shows
+// aside, a part grafted at that name, or the volume's own entry.
 func (f *front) lookup(op *Op, s *slot, dir Ino, name string) (*slot, Entry, error) {
 	if f.isControl(s, dir, name) {
 		return f.rootOf(op, f.tree.sibling(s, slotControl))
@@ -56,8 +56,7 @@ func (f *front) isControl(s *slot, dir Ino, name string) bool {
 	return dir == RootIno && s.kind == slotVolume && name == f.tree.controlName
 }
 
-// isAside reports whether a name is one that the volume does not have but shows
-// beside its own.
+// isAside reports whether the volume shows a name beside its own names.
 func (s *slot) isAside(dir Ino, name string) bool {
 	if dir != RootIno || s.kind != slotVolume {
 		return false
@@ -66,7 +65,7 @@ func (s *slot) isAside(dir Ino, name string) bool {
 	return ok
 }
 
-// place returns what composition knows of a directory, or nil.
+// place returns composition's record of a directory, or nil.
 func (s *slot) place(dir Ino) *place {
 	switch s.kind {
 	case slotVolume:
@@ -84,9 +83,8 @@ func (f *front) rootOf(op *Op, s *slot) (*slot, Entry, error) {
 	return s, Entry{Ino: RootIno, Attr: a, TTL: graftTTL}, err
 }
 
-// lookupPlace finds what is at a place: the graft, else the volume's own
-// inode, which is then bound to the place, else, where the way to a graft must
-// be shown, a gap.
+// lookupPlace looks up a place: the graft; else the volume's own inode, which is then bound to
+// the place; else, where the way to a graft must be shown, a gap.
 func (f *front) lookupPlace(op *Op, s *slot, dir Ino, c *place) (*slot, Entry, error) {
 	if c.graft != nil {
 		return f.rootOf(op, c.graft)
@@ -103,7 +101,7 @@ func (f *front) lookupPlace(op *Op, s *slot, dir Ino, c *place) (*slot, Entry, e
 			return s, e, nil
 		}
 		places.bind(c, 0)
-		if e.Ino != 0 { // a file here is hidden by the directory that leads to a volume
+		if e.Ino != 0 { // a file of that name is hidden by the directory that leads to a volume
 			s.vol.Forget(e.Ino, 1)
 		}
 	}

@@ -20,8 +20,7 @@ func (c *call) create(what nameChange, out *fuse.EntryOut, do func() (Entry, err
 	return c.end(err)
 }
 
-// bound binds a directory that was just made to its place: the kernel will not
-// look it up.
+// bound binds a new directory to its place: the kernel will not look it up.
 func (c *call) bound(e *Entry) {
 	if p := c.s.place(c.ino); p != nil && c.s.kind == slotVolume {
 		if child := p.children[c.name]; child != nil {

@@ -7,13 +7,12 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// setxattrKillSGID is FUSE_SETXATTR_ACL_KILL_SGID: the caller sets an ACL on a
-// file of a group that he is not in.
+// setxattrKillSGID is FUSE_SETXATTR_ACL_KILL_SGID: the caller sets an ACL on a file of a group
+// that it is not in.
 const setxattrKillSGID = 1
 
-// describePrefix is where a volume's description of an inode is read. These
-// attributes are never listed, so that copying tools do not carry them away,
-// and cannot be set.
+// describePrefix begins the names of attributes that read a volume's description of an inode.
+// They are never listed, so that copying tools do not copy them, and cannot be set.
 const describePrefix = "user.wsmount."
 
 func (f *front) GetXAttr(cancel <-chan struct{}, h *fuse.InHeader, name string, dest []byte) (uint32, fuse.Status) {
@@ -33,7 +32,7 @@ func (f *front) GetXAttr(cancel <-chan struct{}, h *fuse.InHeader, name string, 
 func (c *call) getXattr(name string) ([]byte, error) {
 	what, ours := strings.CutPrefix(name, describePrefix)
 	if !ours {
-		if strings.HasPrefix(name, "user.") { // others are attributes that the kernel goes by
+		if strings.HasPrefix(name, "user.") { // the others are attributes that the kernel goes by
 			if err := c.s.guardContent(c.ino); err != nil {
 				return nil, err
 			}

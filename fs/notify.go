@@ -9,13 +9,12 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// notes tells the kernel what volumes report, from one worker. A notification
-// can block in the kernel on a lock that a request holds while it waits for
-// us, so it is never sent from a handler (but see newAttr) or under a lock that one takes; and
-// none is sent once unmounting has begun, when nobody may be left to answer
-// such a request. Events go through the same queue, so that whoever hears of a
-// change and looks finds that the kernel was told before; the last of them is
-// delivered before the volumes count as closed.
+// notes passes the reports of volumes to the kernel, from one worker. A notification can block
+// in the kernel on a lock that a request holds while it waits for us, so none is sent from a
+// handler (but see newAttr) or under a lock that a handler takes; and none is sent once
+// unmounting has begun, when no thread may be left to answer such a request. Events go through
+// the same queue, so that the kernel has been told of a change before the receiver of the event
+// looks at it; the last events are delivered before the volumes count as closed.
 type notes struct {
 	stats *stats
 	event func(Event)
@@ -26,24 +25,24 @@ type notes struct {
 	queue   []note            // guarded by mu
 	waiting map[note]struct{} // the notes of queue, to drop repeats; guarded by mu
 	timer   bool              // eventDelay is running; guarded by mu
-	closed  bool              // the kernel is told nothing more; guarded by mu
-	ended   bool              // nothing comes any more; guarded by mu
+	closed  bool              // nothing more is sent to the kernel; guarded by mu
+	ended   bool              // no note is added any more; guarded by mu
 	done    chan struct{}
 }
 
-// eventDelay is how long an event may wait for the next. A program that writes a
-// thousand files makes a thousand events, and waking the worker for each of them
-// costs the program more than the event does.
+// eventDelay is how long an event may wait for the next one. A program that writes a thousand
+// files causes a thousand events, and waking the worker for each would cost the program more
+// than the event does.
 const eventDelay = 2 * time.Millisecond
 
-// note is one thing to tell; of events only kind, path and part are set.
+// note is one thing to report; an event has only kind, name (its path) and part.
 type note struct {
 	kind noteKind
 	node uint64
 	name string // a name in node, or the path of an event
 	part string
-	told chan struct{} // of a noteTold: closed when it is its turn
-	seen *func() bool  // of a noteEntry: true says that the kernel knows by now; nil: it does not
+	told chan struct{} // of a noteTold: closed when its turn comes
+	seen *func() bool  // of a noteEntry: true if the kernel knows by now; nil: it does not
 }
 
 type noteKind uint8
@@ -53,7 +52,7 @@ const (
 	noteAttr
 	noteContent
 	noteTold
-	noteWrote // from here on events
+	noteWrote // events from this one on
 	noteDeleted
 )
 
@@ -95,8 +94,8 @@ func (n *notes) eventsDue() {
 	n.cond.Signal()
 }
 
-// run sends until end. A note leaves the waiting set before it is sent, so
-// that a change during the sending is told again.
+// run sends until end. A note leaves the waiting set before it is sent, so that a change during
+// the sending is reported again.
 func (n *notes) run(k kernel) {
 	defer close(n.done)
 	n.mu.Lock()
@@ -126,9 +125,9 @@ func (n *notes) next() (x note, ok bool) {
 	return x, true
 }
 
-// newAttr has the kernel forget the attributes of a node before it returns. This
-// one notification can be sent from a handler: the kernel looks the inode up and
-// marks it, and takes no lock that is held over a request.
+// newAttr makes the kernel forget the attributes of a node before it returns. This one
+// notification can be sent from a handler: the kernel looks the inode up and marks it, and
+// takes no lock that a request keeps while it waits.
 func (n *notes) newAttr(node uint64) {
 	x := note{kind: noteAttr, node: node}
 	n.mu.Lock()
@@ -166,7 +165,7 @@ func (n *notes) send(k kernel, x note) {
 	n.stats.notified.Add(1)
 }
 
-// wait returns when the kernel was told all that was added before.
+// wait returns when the kernel knows all notes added before, the worker has ended, or ctx ends.
 func (n *notes) wait(ctx context.Context) {
 	x := note{kind: noteTold, told: make(chan struct{})}
 	n.add(x)
@@ -177,8 +176,8 @@ func (n *notes) wait(ctx context.Context) {
 	}
 }
 
-// close stops telling the kernel; what is queued for it is dropped, events are
-// not. It does not wait for a notification that the kernel holds up.
+// close stops telling the kernel; notes queued for it are dropped, events are not. It does not
+// wait for a notification that blocks in the kernel.
 func (n *notes) close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -195,9 +194,8 @@ func (n *notes) close() {
 	n.cond.Signal()
 }
 
-// end delivers the events that are queued, and returns when the worker is gone.
-// It is for when the last request has been answered: the kernel holds nothing
-// up then.
+// end delivers the queued events, and returns when the worker is gone. It is called when the
+// last request has been answered: no notification blocks in the kernel then.
 func (n *notes) end() {
 	n.close()
 	n.mu.Lock()
@@ -207,7 +205,7 @@ func (n *notes) end() {
 	<-n.done
 }
 
-// slotNotifier is what a part's volume reports to.
+// slotNotifier is the Notifier of one part's volume.
 type slotNotifier struct {
 	s *slot
 	n *notes
@@ -245,8 +243,8 @@ func (k *slotNotifier) Deleted(path string) {
 	k.n.add(note{kind: noteDeleted, name: path, part: k.s.part.Name})
 }
 
-// Failed does not wait for the worker, which drops what is queued at the end:
-// no failure may be lost.
+// Failed does not go through the worker, which drops queued notes at the end: no failure may be
+// lost.
 func (k *slotNotifier) Failed(path string, err error) {
 	k.f.stats.failed.Add(1)
 	k.f.failed(Failure{Time: k.f.now(), Part: k.s.part.Name, Op: "background",

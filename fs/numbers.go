@@ -2,13 +2,13 @@ package fs
 
 import "sync"
 
-// numbers gives inodes to what a volume of the front shows, each with what is
-// known of it, for as long as the kernel knows them: what is shown may be large.
+// numbers gives inodes to the entries that a volume of the front shows, each with its data, for
+// as long as the kernel references them: the entries may be many.
 type numbers[K comparable, V any] struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	inos  map[K]Ino
 	known map[Ino]*numbered[K, V]
-	last  Ino // RootIno is nobody's
+	last  Ino // RootIno is never given out
 }
 
 type numbered[K comparable, V any] struct {
@@ -21,8 +21,7 @@ func newNumbers[K comparable, V any]() numbers[K, V] {
 	return numbers[K, V]{inos: map[K]Ino{}, known: map[Ino]*numbered[K, V]{}, last: RootIno}
 }
 
-// take is the inode of a key, with a reference more. What is known of it is this
-// from now on.
+// take adds a reference to the inode of a key, and replaces its data.
 func (n *numbers[K, V]) take(key K, what V) Ino {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -38,7 +37,7 @@ func (n *numbers[K, V]) take(key K, what V) Ino {
 	return ino
 }
 
-// of is what has an inode.
+// of returns the key and data of an inode.
 func (n *numbers[K, V]) of(ino Ino) (key K, what V, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -8,8 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// A Part is one volume of a mounted tree: its root, or what lies at a path in
-// it.
+// A Part is one volume of a mounted tree: its root, or the volume at a path in it.
 type Part struct {
 	Name string // for logs and status: "@acme/marketing-ops"
 	At   string // path in the mount; "" is the root
@@ -23,31 +22,31 @@ type Part struct {
 	// every change is EROFS before the volume is reached.
 	ReadOnly string
 
-	// Access is what programs may do in it at first, until Server.Restrict says otherwise.
+	// Access is the initial access of programs to the part, until Server.Restrict changes it.
 	Access Access
 
-	// Governing are paths in the volume, of files that exist or not, which
-	// cannot be changed from inside (EROFS), nor can a directory that leads to
-	// one be renamed or removed: they decide what this mount may do.
+	// Governing are paths in the volume, of files that exist or not, which cannot be changed
+	// from inside (EROFS), nor can a directory that leads to one be renamed or removed: they
+	// configure this mount.
 	Governing []string
 
-	// Control is what .wsmount shows at this part's root; nil: nothing.
+	// Control is the content of .wsmount at this part's root; nil: nothing.
 	Control ControlDir
 }
 
-// Access is what programs may do in a part at this moment, which is never more than its
-// Part lets them. The zero value takes nothing away.
+// Access limits the access of programs to a part at this moment, never beyond the limits of its
+// Part. The zero value limits nothing.
 type Access struct {
-	// ReadOnly, when not empty, is why nothing may be changed, as Part.ReadOnly. What a
-	// program has written into a file that is open is kept all the same.
+	// ReadOnly, when not empty, is why nothing may be changed, as Part.ReadOnly. Bytes that a
+	// program has already written into an open file are kept.
 	ReadOnly string
-	// Closed, when not empty, is why nothing that shows content may be opened (EACCES), nor
-	// a symbolic link or an attribute of the user's read. What is open stays so.
+	// Closed, when not empty, is why nothing that shows content may be opened (EACCES), nor a
+	// symbolic link or a user.* attribute read. Open files stay open.
 	Closed string
 }
 
-// A ControlDir is the content of .wsmount. It is asked on every access, from
-// many goroutines, and answers from memory.
+// A ControlDir is the content of .wsmount. It is called on every access, from many goroutines,
+// and answers from memory.
 type ControlDir interface {
 	// List returns the slash-separated paths of all files and, with a trailing
 	// slash, of all directories. A directory above a listed path need not be
@@ -57,8 +56,8 @@ type ControlDir interface {
 	// Read returns a file of List.
 	Read(path string) ([]byte, error)
 
-	// Harmless says whether a file of List shows nothing that the part's files hold, so
-	// that it can be opened although the part is closed.
+	// Harmless reports whether a file of List shows no content of the part's files, so that it
+	// can be opened although the part is closed.
 	Harmless(path string) bool
 }
 
@@ -69,13 +68,13 @@ type part struct {
 	refused atomic.Uint64 // changes refused because the part is read-only
 	access  atomic.Pointer[Access]
 
-	// places says where composition has a word in this part's names; nil when
-	// nowhere.
+	// places are the names of this part that composition decides about; nil when there are
+	// none.
 	places *places
 
 	covered []string // where other parts stand in it
 
-	aside *aside // without names, if the volume shows nothing there
+	aside *aside // without names, if the volume shows nothing aside
 }
 
 // slot is one source of inodes of the tree. Its index is the top 16 bits of its
@@ -93,9 +92,9 @@ const (
 	slotVolume  slotKind = iota // a part's volume
 	slotControl                 // a part's .wsmount
 	slotGap                     // directories that lead to parts and exist in no volume
-	slotAside                   // what a volume shows beside its own names
+	slotAside                   // names that a volume shows beside its own
 
-	slotsOfPart // how many each part has, one of each kind, in this order
+	slotsOfPart // number of slots of each part, one of each kind, in this order
 )
 
 const (
@@ -103,7 +102,7 @@ const (
 	maxParts  = 1<<16/int(slotsOfPart) - 1
 )
 
-// node makes the node id that the kernel knows an inode by.
+// node makes the kernel's node id of an inode.
 func (s *slot) node(ino Ino) uint64 { return uint64(s.n)<<slotShift | uint64(ino) }
 
 // tree is the composition of parts; it does not change while mounted.
@@ -229,8 +228,8 @@ func (t *tree) slotOf(part int, kind slotKind) *slot { return t.slots[part*int(s
 // sibling is another slot of the same part.
 func (t *tree) sibling(s *slot, kind slotKind) *slot { return t.slots[s.n-uint16(s.kind)+uint16(kind)] }
 
-// at finds the slot and inode of a node id; the slot is nil for one that we
-// never gave.
+// at finds the slot and inode of a node id; the slot is nil for a node id that we never gave
+// out.
 func (t *tree) at(node uint64) (*slot, Ino) {
 	n := node >> slotShift
 	if n >= uint64(len(t.slots)) {
@@ -245,8 +244,8 @@ func within(p, dir string) bool {
 	return dir == "" || p == dir || strings.HasPrefix(p, dir+"/")
 }
 
-// cleanRel checks a path from a root: slashes at the ends are dropped, and
-// nothing in it may climb.
+// cleanRel checks a path from a root: it drops slashes at the ends, and refuses a path that
+// climbs.
 func cleanRel(p string) (string, error) {
 	t := strings.Trim(p, "/")
 	if t == "" || strings.ContainsRune(t, 0) || path.Clean(t) != t || t == ".." || strings.HasPrefix(t, "../") {

@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// places is what composition knows of one part's names: the paths where other
-// parts are grafted, the paths of governing files, and the directories that
-// lead to either. It is a small trie beside the volume, which knows nothing of
-// it. A place that leads somewhere is bound to the inode that the volume has at
-// that path, once that has been looked up; a directory that leads to a graft
-// and does not exist in the volume is shown all the same, as a gap.
+// places is composition's record of one part's names: the paths where other parts are grafted,
+// the paths of governing files, and the directories that lead to either. It is a small trie
+// beside the volume, which does not know of it. A place is bound to the inode that the volume
+// has at that path, once that has been looked up; a directory that leads to a graft and does
+// not exist in the volume is shown all the same, as a gap.
 type places struct {
 	gap  *slot
 	root *place
@@ -24,11 +23,11 @@ type places struct {
 type place struct {
 	name      string
 	children  map[string]*place
-	graft     *slot // the volume that stands here
-	governing bool  // the file here, if any, decides about this mount
+	graft     *slot // the volume at this place
+	governing bool  // the file at this place, if any, configures this mount
 	gapIno    Ino
 
-	ino    Ino // what the volume has here; guarded by places.mu
+	ino    Ino // the volume's inode at this place; guarded by places.mu
 	pinned Ino // the inode that a reference is held to; guarded by places.mu
 }
 
@@ -46,7 +45,7 @@ func (pl *places) new(name string) *place {
 	return p
 }
 
-// make returns the place at a path, made with all that lead to it.
+// make returns the place at a path, and makes it and all that lead to it where missing.
 func (pl *places) make(rel string) *place {
 	p := pl.root
 	for name := range strings.SplitSeq(rel, "/") {
@@ -147,9 +146,9 @@ func (p *place) shown() map[string]*place {
 // gapTTL is short because a directory may appear in the volume under a gap.
 const gapTTL = time.Second
 
-// gapVolume serves the directories that lead to a graft and are not in the
-// volume. Its inode numbers are those of the places. What is in them is
-// composition's to say, so it knows no names.
+// gapVolume serves the directories that lead to a graft and are not in the volume. Its inode
+// numbers are those of the places. Composition decides about their entries, so it knows no
+// names.
 type gapVolume struct {
 	readOnlyVolume
 	places *places

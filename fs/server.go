@@ -36,15 +36,14 @@ const (
 	// I/O) the kernel keeps under way.
 	maxBackground = 128
 
-	// readAhead is what the kernel reads ahead of a sequential reader, in
-	// KiB; its own default of 128 leaves each request an eighth of maxWrite.
+	// readAhead is how far the kernel reads ahead of a sequential reader, in KiB; its own
+	// default of 128 leaves each request an eighth of maxWrite.
 	readAhead = 1024
 )
 
-// Serve mounts the tree of parts at a directory and serves it in the
-// background. When it returns the tree can be used.
-// The parts' volumes belong to the Server from then on: they are closed after
-// the last request.
+// Serve mounts the tree of parts at a directory and serves it in the background. When it
+// returns the tree can be used. The parts' volumes belong to the Server from then on: they are
+// closed after the last request.
 func Serve(mountpoint string, parts []Part, o Options) (*Server, error) {
 	o.setDefaults()
 	t, err := newTree(parts, o.ControlName, mountpoint)
@@ -61,21 +60,21 @@ func Serve(mountpoint string, parts []Part, o Options) (*Server, error) {
 		return nil, fmt.Errorf("fs: mount %s: %w", mountpoint, err)
 	}
 	f.start(s.fuse, s.privileged && !o.NoPassthrough)
-	// The kernel holds requests until the loop takes them, so nobody has to wait
-	// for it. The library's WaitMount would open a file of the mount from within
-	// this process; killed in that moment, the process would wait for itself to
-	// flush it, and the mount would hang for ever.
+	// The kernel holds requests until the loop takes them, so there is no need to wait for it.
+	// The library's WaitMount would open a file of the mount from within this process; killed
+	// in that moment, the process would wait for itself to flush it, and the mount would hang
+	// for ever.
 	go s.serve()
 	s.devMinor = mountMinor(mountpoint)
 	s.raiseReadAhead()
 	return s, nil
 }
 
-// connect mounts. The library opens the connection to the kernel so that programs inherit it
-// which this process starts: with it one would keep the mount when this process is killed, and
-// who looks into that would wait for ever instead of being told.
+// connect mounts. The library opens the connection to the kernel so that programs started by
+// this process inherit it: such a program would keep the mount when this process is killed, and
+// programs that use the mount would wait for ever instead of getting an error.
 func (s *Server) connect(mountpoint string, o *Options) (err error) {
-	if s.privileged { // else a helper is started, which has to be forked; what it gives is not inherited
+	if s.privileged { // else a helper has to be forked; the descriptor it returns is not inherited
 		syscall.ForkLock.RLock()
 		defer syscall.ForkLock.RUnlock()
 	}
@@ -88,7 +87,7 @@ func (s *Server) connect(mountpoint string, o *Options) (err error) {
 	return nil
 }
 
-// connections are the descriptors of this process that lead to the kernel's FUSE.
+// connections are this process's descriptors of the kernel's FUSE device.
 func connections() (fds []int) {
 	const dir = "/proc/self/fd"
 	names, _ := os.ReadDir(dir)
@@ -142,7 +141,7 @@ func (s *Server) serve() {
 	s.finish()
 }
 
-// finish lets go of everything, after the last request.
+// finish releases all handles, volumes and the notifier, after the last request.
 func (s *Server) finish() {
 	s.front.notes.close()
 	for _, h := range s.front.handles.all() {
@@ -157,7 +156,7 @@ func (s *Server) finish() {
 	close(s.served)
 }
 
-// closeVolumes closes every volume, whatever another one says.
+// closeVolumes closes every volume, whether or not another one fails.
 func (f *front) closeVolumes() error {
 	var errs []error
 	for _, p := range f.tree.parts {
@@ -173,17 +172,15 @@ func (f *front) closeVolumes() error {
 	return errors.Join(errs...)
 }
 
-// Wait returns when the tree has been unmounted, by us or another, and its
-// volumes are closed. The error joins those of the volumes' Close: what they
-// hold is not safe, or not where policy wanted it. It may be called any number
-// of times, from many goroutines.
+// Wait returns when the tree has been unmounted, by us or another, and its volumes are closed.
+// The error joins those of the volumes' Close: their unsaved data is not safe, or not where
+// policy wanted it. It may be called any number of times, from many goroutines.
 func (s *Server) Wait() error {
 	<-s.served
 	return s.closed
 }
 
-// Unmount takes the tree out of the name space. It fails with EBUSY while a
-// program uses it.
+// Unmount removes the mount. It fails with EBUSY while a program uses it.
 func (s *Server) Unmount() error {
 	err := unix.EBUSY
 	if s.privileged {
@@ -206,14 +203,13 @@ func errnoOf(err error) syscall.Errno {
 	return e
 }
 
-// Abort cuts the mount off: every program in it gets ENOTCONN. It is the last
-// resort when a mount does not answer.
+// Abort cuts the mount off: every program in it gets ENOTCONN. It is the last resort when a
+// mount does not answer.
 func (s *Server) Abort() error {
 	return os.WriteFile(fmt.Sprintf("/sys/fs/fuse/connections/%d/abort", s.devMinor), []byte("1"), 0)
 }
 
-// Device is the device number of the mount, as in /proc/self/mountinfo; "" when
-// it could not be learnt.
+// Device is the device number of the mount, as in /proc/self/mountinfo; "" when it is unknown.
 func (s *Server) Device() string {
 	if s.devMinor == 0 {
 		return ""
@@ -221,23 +217,23 @@ func (s *Server) Device() string {
 	return fmt.Sprintf("0:%d", s.devMinor)
 }
 
-// Told returns when the kernel knows of all that volumes have reported so far, or
-// when ctx ends: the kernel may hold a notice up for as long as a request takes.
-// It is not for handlers of requests.
+// Told returns when the kernel knows of all changes that volumes have reported so far, or when
+// ctx ends: the kernel may delay a notification for as long as a request takes. It must not be
+// called by handlers of requests.
 func (s *Server) Told(ctx context.Context) { s.front.notes.wait(ctx) }
 
-// Nudger names the process, 0 for none, that sets the time of files of this mount
-// only to have the kernel tell programs that watch them: nothing changes by it.
-// No notification of FUSE does that. One that did change something would race
-// with whoever brings the next version of the file.
+// Nudger names the process, 0 for none, that sets the time of files of this mount only to make
+// the kernel notify programs that watch them: such a request changes nothing. FUSE has no
+// notification for that. A request that did change the time would race with the writer of the
+// file's next version.
 func (s *Server) Nudger(pid int) { s.front.nudger.Store(int64(pid)) }
 
 // Stats reports what the mount has done so far.
 func (s *Server) Stats() Stats { return s.front.stats.snapshot(s.front.tree.parts) }
 
-// Restrict has a part let programs do no more than that from now on. Where the kernel
-// reads and writes local files by itself, what a program has open for writing is not
-// reached: a mount that is to be restricted goes without (Options.NoPassthrough).
+// Restrict limits the access of programs to a part from now on. Files that a program has open
+// for writing are not reached where the kernel reads and writes local files by itself: a mount
+// that is to be restricted needs Options.NoPassthrough.
 func (s *Server) Restrict(name string, a Access) {
 	for _, p := range s.front.tree.parts {
 		if p.Name == name {
@@ -262,7 +258,7 @@ type OpenFile struct {
 	Opens, Writers int
 }
 
-// OpenFiles lists up to max open inodes and says how many there are.
+// OpenFiles lists up to max open inodes and returns how many there are.
 func (s *Server) OpenFiles(max int) (files []OpenFile, total int) {
 	seen := make(map[uint64]bool)
 	for _, h := range s.front.handles.all() {
@@ -284,9 +280,9 @@ func (s *Server) OpenFiles(max int) (files []OpenFile, total int) {
 	return files, len(seen)
 }
 
-// mountMinor finds the device number of our mount; 0 when it is not there. It
-// takes what the kernel knows (AT_STATX_DONT_SYNC): a question that came to this
-// process itself could wait for ever.
+// mountMinor finds the device number of our mount; 0 when it is not there. It takes the
+// kernel's cached attributes (AT_STATX_DONT_SYNC): a request to this process itself could wait
+// for ever.
 func mountMinor(mountpoint string) uint32 {
 	var st unix.Statx_t
 	if unix.Statx(unix.AT_FDCWD, mountpoint, unix.AT_STATX_DONT_SYNC|unix.AT_NO_AUTOMOUNT, 0, &st) != nil {

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Options are what a mount can be told; the zero value works.
+// Options configure a mount; the zero value works.
 type Options struct {
 	Log         *slog.Logger // nil is silent
 	FsName      string       // the source in /proc/mounts; "wsmount" when empty
 	ControlName string       // ".wsmount" when empty
-	AllowOther  bool         // users other than the one who mounts may come in
+	AllowOther  bool         // users other than the mounting one may access it
 	ReadOnly    bool         // mount flag ro, for a tree whose parts all are
 
 	// MountOptions are further options of the mount, as mount(8) spells them.
@@ -24,11 +24,11 @@ type Options struct {
 	NoPassthrough bool // the kernel reads and writes through the daemon only
 	Debug         bool // log every request and reply
 
-	// OnFailure hears of requests that failed for a reason that a person
-	// should see. It must not block.
+	// OnFailure is called for requests that failed for a reason that a person should see. It
+	// must not block.
 	OnFailure func(Failure)
 
-	// OnEvent hears of changes of content. It must not block.
+	// OnEvent is called for changes of content. It must not block.
 	OnEvent func(Event)
 
 	Now func() time.Time // time.Now when nil
@@ -49,12 +49,11 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// mountOptions chooses what we ask of the kernel. Permissions are the kernel's
-// to check (default_permissions), from modes, owners and ACLs. Data is ours to
-// invalidate (ExplicitDataCacheControl): the kernel's guess by mtime would drop
-// pages after every write of our own. Umask comes with the request, since a
-// default ACL replaces it. Set-user-id bits are cleared by the volume when the
-// kernel says so; otherwise every first write would ask for
+// mountOptions chooses the features that we ask of the kernel. The kernel checks permissions
+// (default_permissions), from modes, owners and ACLs. We invalidate data
+// (ExplicitDataCacheControl): the kernel's guess by mtime would drop pages after every write of
+// our own. Umask comes with the request, since a default ACL replaces it. The volume clears
+// set-user-id bits when the kernel says so; otherwise every first write would ask for
 // security.capability. Symlinks never change their target.
 //
 // Directories are always read with attributes (READDIRPLUS, not its automatic
@@ -89,8 +88,8 @@ func (s *Server) mountOptions(o *Options) *fuse.MountOptions {
 	return m
 }
 
-// mountFlags parts the options that mount(2) takes as flags from those that it
-// takes as text.
+// mountFlags separates the options that mount(2) takes as flags from those that it takes as
+// text.
 func mountFlags(options []string) (text []string, flags uintptr) {
 	flags = unix.MS_NOSUID | unix.MS_NODEV
 	for _, o := range options {

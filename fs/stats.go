@@ -53,8 +53,8 @@ var opNames = [opCount]string{"lookup", "getattr", "setattr", "readlink", "mknod
 
 func (o opKind) String() string { return opNames[o] }
 
-// Buckets are the upper bounds of the histogram of an operation's duration;
-// one more bucket holds what took longer.
+// Buckets are the upper bounds of the histogram of an operation's duration; one more bucket
+// counts longer operations.
 var Buckets = [...]time.Duration{
 	10 * time.Microsecond, 50 * time.Microsecond, 100 * time.Microsecond, 500 * time.Microsecond,
 	time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond,
@@ -92,7 +92,7 @@ func (s *stats) done(k opKind, e syscall.Errno, d time.Duration) {
 	o.buckets[len(Buckets)].Add(1)
 }
 
-// Stats is what a mount has done since it began.
+// Stats are the counters of a mount since it began.
 type Stats struct {
 	Ops                     []OpStats // of operations that happened
 	ReadBytes, WrittenBytes uint64    // that passed through the daemon; the kernel's own I/O is not seen

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// readOnlyVolume is what the volumes that the front itself invents have in
-// common: nothing in them can be changed, and no name or attribute is there
-// unless the volume that embeds it says so.
+// readOnlyVolume has the methods common to the volumes that the front itself invents: nothing
+// in them can be changed, and there is no name or attribute unless the embedding volume has it.
 type readOnlyVolume struct{}
 
 func (readOnlyVolume) Lookup(*Op, Ino, string) (Entry, error)             { return Entry{}, nil }
@@ -79,10 +78,10 @@ func (d *listDir) Next(*Op) (DirEntry, bool, error) {
 func (d *listDir) Fsync(*Op, bool) error { return nil }
 func (d *listDir) Release()              {}
 
-// unavailable stands where an optional part could not be opened: a directory
-// that nobody can look into. Its mode lets everyone ask for the reason, by
-// user.wsmount.reason and in .wsmount, which need permission to read and to
-// search; it is the directory itself that refuses the rest.
+// unavailable stands where an optional part could not be opened: a directory that no program
+// can look into. Its mode lets every user ask for the reason, by user.wsmount.reason and in
+// .wsmount, which need permission to read and to search; the directory's methods refuse the
+// rest.
 type unavailable struct {
 	readOnlyVolume
 	reason string
@@ -115,14 +114,14 @@ type reasonError struct {
 func (e *reasonError) Error() string { return e.reason }
 func (e *reasonError) Unwrap() error { return e.kind }
 
-// control serves a ControlDir. Files are made when they are asked for, so
-// nothing of them is cached: no TTL, and reads go past the page cache.
+// control serves a ControlDir. A file's content is made for each request, so nothing of it is
+// cached: no TTL, and reads bypass the page cache.
 type control struct {
 	readOnlyVolume
 	dir ControlDir
 	vol Shower
 
-	numbers[string, struct{}] // by path; that of the root is not there
+	numbers[string, struct{}] // by path; the root has none
 }
 
 type emptyControl struct{}
@@ -135,7 +134,7 @@ type emptyShower struct{}
 
 func (emptyShower) Show(*Op, string) (Shown, error) { return Shown{}, syscall.ENOENT }
 
-// newControl shows d, and what the volume shows itself, if it does.
+// newControl shows d, and the names that the volume shows itself, if any.
 func newControl(d ControlDir, v Volume) *control {
 	if d == nil {
 		d = emptyControl{}
@@ -165,14 +164,15 @@ func (c *control) children(dir string) map[string]bool {
 	return out
 }
 
-// listed says whether the ControlDir, rather than the volume, has a path, and as what.
+// listed reports whether the ControlDir, rather than the volume, has a path, and as a
+// directory.
 func (c *control) listed(p string) (isDir, ok bool) {
 	isDir, ok = c.children(strings.TrimPrefix(path.Dir(p), "."))[path.Base(p)]
 	return isDir, ok
 }
 
-// harmless says whether an inode shows nothing of the volume's content: the names in the
-// root, which are always the same, or a file of which the ControlDir says so.
+// harmless reports whether an inode shows nothing of the volume's content: the names in the
+// root, which are always the same, or a file that the ControlDir calls harmless.
 func (c *control) harmless(ino Ino) bool {
 	p, known := c.path(ino)
 	isDir, ok := c.listed(p)
@@ -289,7 +289,7 @@ func (c *control) OpenDir(op *Op, ino Ino) (Dir, error) {
 			if dir, is := strings.CutSuffix(name, "/"); is {
 				modes[dir] = syscall.S_IFDIR
 			} else if modes[name] == 0 {
-				modes[name] = 0 // who wants to know must look
+				modes[name] = 0 // the type is left to a lookup
 			}
 		}
 	}
@@ -318,7 +318,7 @@ func (c *control) Open(op *Op, ino Ino, flags uint32) (Opened, error) {
 	return Opened{File: &bytesFile{data: b}, Direct: true, NoFlush: true}, nil
 }
 
-// openShown opens a file of the volume's own.
+// openShown opens a file that the volume itself shows.
 func (c *control) openShown(op *Op, p string) (Opened, error) {
 	shown, err := c.vol.Show(op, p)
 	if err != nil {

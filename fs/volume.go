@@ -18,7 +18,7 @@ const (
 	MaxIno Ino = 1<<48 - 1
 )
 
-// Attr is what stat shows of an inode.
+// Attr is the attributes of an inode, as stat shows them.
 type Attr struct {
 	Ino     Ino // st_ino within the volume; may differ from the inode's number
 	Size    uint64
@@ -37,9 +37,8 @@ type Attr struct {
 	TTL time.Duration
 }
 
-// An Entry is a name's answer: the inode behind it and how long both may be
-// believed. An Entry with Ino 0 says that the name does not exist and that this
-// may be believed for TTL.
+// An Entry is the answer for a name: its inode, and how long name and attributes may be cached.
+// An Entry with Ino 0 means that the name does not exist, which may be cached for TTL.
 type Entry struct {
 	Ino  Ino
 	Attr Attr
@@ -64,33 +63,32 @@ type DirEntry struct {
 	Ino  Ino    // as Attr.Ino
 	Mode uint32 // type bits only
 
-	// Cookie is the position after this entry: what a later Seek takes. It is
-	// not 0, and an entry that stays in the directory keeps its place in the
-	// order of the stream while others come and go.
+	// Cookie is the position after this entry, for a later Seek. It is not 0, and an entry that
+	// stays in the directory keeps its place in the order of the stream while others come and
+	// go.
 	Cookie uint64
 }
 
-// A Volume is one tree of inodes that the front serves to the kernel: a local
-// directory, a working copy, a snapshot. It is the only thing the front knows
-// of storage, and a volume knows nothing of FUSE.
+// A Volume is one tree of inodes that the front serves to the kernel: a local directory, a
+// working copy, a snapshot. The front knows of storage only this, and a volume knows nothing of
+// FUSE.
 //
-// Numbers and references. Lookup and every call that creates return an Entry
-// that counts as one reference to its inode; Forget gives references back. The
-// root needs none. The volume counts in the same critical section that maps a
-// file to its number, so that a Forget and a Lookup that cross cannot part a
-// number from its inode. An inode with open files stays usable, by its number,
-// until the last is released, also without a name.
+// Numbers and references. Lookup and every call that creates return an Entry that counts as one
+// reference to its inode; Forget gives references back. The root needs none. The volume counts
+// in the critical section that maps a file to its number, so that a Forget and a concurrent
+// Lookup cannot separate a number from its inode. An inode with open files stays usable, by its
+// number, until the last is released, also without a name.
 //
 // Permissions. The kernel has checked the caller against Attr (mode, owner,
 // ACL) before a call arrives; a volume checks nothing of that again, and
 // creates under Op.UID and Op.GID by the rules of the parent (set-group-id).
 //
-// Errors. A volume returns a syscall.Errno, an error that wraps one, or one of
-// the kinds in io/fs and of this package; errno.go says what becomes of it.
+// Errors. A volume returns a syscall.Errno, an error that wraps one, or one of the kinds in
+// io/fs and of this package; errno.go maps it to an errno.
 //
-// Concurrency. Every method may be called from many goroutines at once. No
-// method that changes names waits for a remote backend: the kernel holds a
-// lock of the directory, or of the whole mount, while it waits.
+// Concurrency. Every method may be called from many goroutines at once. No method that changes
+// names waits for a remote backend: the kernel holds a lock of the directory, or of the whole
+// mount, while the method waits.
 type Volume interface {
 	// Lookup finds a name. A name that does not exist is an Entry with Ino 0
 	// and no error.
@@ -119,17 +117,17 @@ type Volume interface {
 	// volume does not know is EINVAL.
 	Rename(op *Op, dir Ino, name string, newDir Ino, newName string, flags uint32) error
 
-	// GetXattr returns the value; ENODATA when there is none. A volume without
-	// ACLs answers ENODATA for system.posix_acl_* as well: the kernel asks on
-	// every check of a permission, and ENOTSUP would fail the check. ENOTSUP is
-	// for a kind of attribute that cannot be kept here.
+	// GetXattr returns the value; ENODATA when there is none. A volume without ACLs answers
+	// ENODATA for system.posix_acl_* as well: the kernel asks on every check of a permission,
+	// and ENOTSUP would fail the check. ENOTSUP is for a kind of attribute that the volume
+	// cannot store.
 	GetXattr(op *Op, ino Ino, name string) ([]byte, error)
 	SetXattr(op *Op, ino Ino, name string, value []byte, flags uint32) error
 	ListXattr(op *Op, ino Ino) ([]string, error)
 	RemoveXattr(op *Op, ino Ino, name string) error
 
-	// Open opens a file. flags are those of open(2) without O_CREAT and
-	// O_EXCL; O_TRUNC is the volume's to do.
+	// Open opens a file. flags are those of open(2) without O_CREAT and O_EXCL; the volume
+	// handles O_TRUNC.
 	Open(op *Op, ino Ino, flags uint32) (Opened, error)
 
 	// Create makes and opens a file in one step. With O_EXCL an existing name
@@ -146,7 +144,7 @@ type Volume interface {
 	Statfs(op *Op, ino Ino) (Statfs, error)
 }
 
-// Statfs is what statvfs(3) shows.
+// Statfs is the result of statvfs(3).
 type Statfs struct {
 	Blocks, Bfree, Bavail uint64 // of Frsize bytes
 	Files, Ffree          uint64
@@ -154,39 +152,37 @@ type Statfs struct {
 	NameLen               uint32
 }
 
-// Opened is an open file and what the kernel may do with it.
+// Opened is an open file and the kernel's permissions to cache and pass it through.
 type Opened struct {
 	File File
 
-	// KeepCache says that the content is what the kernel last saw of this
-	// inode, so that the pages it still has are right.
+	// KeepCache says that the content is the same as the kernel last saw of this inode, so that
+	// the pages it still has are right.
 	KeepCache bool
 
-	// NewAttr says that attributes which the kernel has of this inode may be of
-	// other content: it forgets them before the program has the file. It would not
-	// read beyond the size that it believes in. Nor does it keep pages then: when it
-	// learns the size, it may cut what a program has just written.
+	// NewAttr says that the kernel's attributes of this inode may be of other content: they are
+	// forgotten before the program gets the file, which otherwise could not be read beyond the
+	// old size. Nor are pages kept then: the kernel, when it learns the size, may truncate
+	// bytes that a program has just written.
 	NewAttr bool
 
-	// Direct asks that reads and writes come to File one by one, not through
-	// the page cache.
+	// Direct asks that reads and writes come to File one by one, not through the page cache.
 	Direct bool
 
-	// Backing, when PassRead or PassWrite is set, is a descriptor of the
-	// regular file that holds the whole content. The kernel reads (PassRead)
-	// and writes (PassWrite) there without asking, where it can. It stays open
-	// until Release and is the same file for every open of the inode. A writer
-	// that was offered PassRead only still maps this file while others read in
-	// passthrough: its stores are seen by comparing times, not by Write.
+	// Backing, when PassRead or PassWrite is set, is a descriptor of the regular file that
+	// holds the whole content. The kernel reads (PassRead) and writes (PassWrite) it without
+	// asking, where it can. It stays open until Release and is the same file for every open of
+	// the inode. A writer that was offered PassRead only still maps this file while others read
+	// in passthrough: its stores are seen by comparing times, not by Write.
 	Backing             int
 	PassRead, PassWrite bool
 
-	// NoFlush says that close(2) has nothing to do here.
+	// NoFlush says that File has nothing to do at close(2).
 	NoFlush bool
 }
 
-// Data is what a read returned: Bytes, or, when Bytes is nil, N bytes of the
-// descriptor FD at offset Off, which stays open until the file is released.
+// Data is the result of a read: Bytes, or, when Bytes is nil, N bytes of the descriptor FD at
+// offset Off, which stays open until the file is released.
 type Data struct {
 	Bytes []byte
 	FD    int
@@ -224,9 +220,9 @@ type File interface {
 	Release()
 }
 
-// An Unpassed is a File that wants to know that PassWrite was not taken: the
-// kernel has no passthrough to give, or the inode is open through the page cache
-// already. Unpassed is called before the program has the file.
+// An Unpassed is a File that needs to know that PassWrite was not used: the kernel has no
+// passthrough, or the inode is already open through the page cache. Unpassed is called before
+// the program has the file.
 type Unpassed interface{ Unpassed() }
 
 // A Dir is an open directory stream. The front calls its methods one at a time.
@@ -245,13 +241,12 @@ type Dir interface {
 
 // Further abilities of a volume, each optional.
 
-// A Binder is a volume that tells the kernel of changes which did not come
-// through the mount. Bind is called once, before the first request.
+// A Binder is a volume that reports changes which did not come through the mount. Bind is
+// called once, before the first request.
 type Binder interface{ Bind(n Notifier) }
 
-// A Describer answers the user.wsmount.* attributes (provider, revision,
-// state, version, etag, reason) of an inode. ok is false for a name it does
-// not have.
+// A Describer answers the user.wsmount.* attributes (provider, revision, state, version, etag,
+// reason) of an inode. ok is false for a name it does not have.
 type Describer interface {
 	Describe(op *Op, ino Ino, what string) (value string, ok bool)
 }
@@ -262,79 +257,75 @@ type Pather interface {
 	Path(ino Ino) (path string, ok bool)
 }
 
-// A Closer is a volume that holds something to the end: Close is called once,
-// after the last request. An error says that something which a program was told
-// is safe, or which policy wanted sent, is not; Server.Wait returns it.
+// A Closer is a volume with resources to release at the end: Close is called once, after the
+// last request. An error says that data which was acknowledged to a program as safe, or which
+// policy wanted sent, is not; Server.Wait returns it.
 type Closer interface{ Close() error }
 
-// A Shower is a volume that shows something of its own in .wsmount, beside what
-// Part.Control shows there, which comes first. Its methods are called for every
-// look, from many goroutines.
+// A Shower is a volume that shows files of its own in .wsmount, beside those of Part.Control,
+// which come first. Its methods are called for every access, from many goroutines.
 type Shower interface {
-	// Show says what is at a slash-separated path below .wsmount; "" is that
-	// itself. ENOENT when the volume shows nothing there.
+	// Show describes a slash-separated path below .wsmount; "" is .wsmount itself. ENOENT when
+	// the volume shows nothing at that path.
 	Show(op *Op, path string) (Shown, error)
 }
 
 // Shown is a file, a directory or a symbolic link of a Shower. It cannot be changed.
 type Shown struct {
-	// Names are what is in a directory, those of directories with a slash at
-	// the end; nil in all else.
+	// Names are a directory's entries, those of directories with a slash at the end; nil for
+	// all else.
 	Names []string
 
-	Mode     uint32 // permission bits; those that write are left out
+	Mode     uint32 // permission bits; write bits are ignored
 	UID, GID uint32
 	Size     int64 // of a file
 	Mtime    time.Time
 	Target   string // of a symbolic link; "" for all else
 
-	// Version and Lasting are for an Aside. Version is that of a file's content;
-	// "" when that is made anew each time. Lasting says that the path leads to
-	// this or to nothing, for as long as the volume is served.
+	// Version and Lasting are for an Aside. Version is that of a file's content; "" when that
+	// is made anew each time. Lasting says that the path leads to this or to nothing while the
+	// volume is served.
 	Version string
 	Lasting bool
 
-	// Open opens a file. The content that it gives is closed once.
+	// Open opens a file. Its content is closed once.
 	Open func(op *Op) (ShownFile, error)
 }
 
-// ShownFile is the content of a file of a Shower, the same for as long as it is
-// open.
+// ShownFile is the content of a file of a Shower, which does not change while it is open.
 type ShownFile interface {
 	io.ReaderAt
 	io.Closer
 }
 
-// A Sided is a volume that shows something beside its own names, for programs
-// that look for it in its root (git's .git).
-// root is the path at which its root is mounted, and covered are those in it where
-// other volumes stand.
+// A Sided is a volume that shows entries beside its own names, for programs that look for them
+// in its root (git's .git). root is the path at which its root is mounted, and covered are the
+// paths in it where other volumes stand.
 type Sided interface {
 	Aside(root string, covered []string) Aside
 }
 
-// Aside is what a Sided shows. Nothing in it can be changed, and nothing can be
-// made or removed under its names.
+// Aside is the tree that a Sided shows. Nothing in it can be changed, and nothing can be made
+// or removed under its names.
 type Aside struct {
-	// Names are those in the root of the volume, each with the path in Tree that
-	// it leads to. A file is listed there, a directory is not.
+	// Names are names in the root of the volume, each with the path in Tree that it leads to.
+	// Files among them are listed in the root, directories are not.
 	Names map[string]string
 	Tree  Shower
 }
 
-// A Notifier takes what a volume has to tell. Its methods return at once; a
-// worker tells the kernel, never while a request that waits for the same lock
-// could be waiting for the volume.
+// A Notifier takes a volume's reports. Its methods return at once; a worker tells the kernel,
+// never while a request that waits for the same lock could be waiting for the volume.
 type Notifier interface {
-	// EntryChanged says that what the kernel believes of a name, also that it
-	// does not exist, may be wrong. Not for a directory that still exists: the
-	// kernel would unmount what a sandbox mounted below it.
+	// EntryChanged says that the kernel's belief about a name, also that it does not exist, may
+	// be wrong. Not for a directory that still exists: the kernel would unmount anything that a
+	// sandbox mounted below it.
 	EntryChanged(dir Ino, name string)
 
-	// EntryAppeared is EntryChanged for a name that the kernel may believe not to
-	// exist. seen is asked by the worker right before it tells the kernel: true says
-	// that a request has looked up the directory of that name by now. Then the kernel
-	// is not told, since a sandbox may have mounted something there meanwhile.
+	// EntryAppeared is EntryChanged for a name that the kernel may believe not to exist. The
+	// worker calls seen right before it tells the kernel: true says that a request has looked
+	// up the directory of that name by now. Then the kernel is not told, since a sandbox may
+	// have mounted something on it meanwhile.
 	EntryAppeared(dir Ino, name string, seen func() bool)
 
 	// AttrChanged says that attributes may have changed, not the content.
@@ -343,25 +334,23 @@ type Notifier interface {
 	// ContentChanged says that content and attributes may have changed.
 	ContentChanged(ino Ino)
 
-	// Wrote and Deleted report a change for the lifecycle bus (`write` and
-	// `delete` of AIP-37), by path, whoever made it. The volume emits both, the
-	// front neither, also for changes that came through the mount: only the
-	// volume knows when content is final (the last close, the end of a pull,
-	// another program's write), and which of two reports is the same change.
-	// A rename is Deleted of the old path and Wrote of the new one.
+	// Wrote and Deleted report a change for the lifecycle bus (`write` and `delete` of AIP-37),
+	// by path, whichever side made it. The volume emits both, the front neither, also for
+	// changes that came through the mount: only the volume knows when content is final (the
+	// last close, the end of a pull, another program's write), and which of two reports is the
+	// same change. A rename is Deleted of the old path and Wrote of the new one.
 	Wrote(path string)
 	Deleted(path string)
 
-	// Failed reports a failure that was found after the reply to the request
-	// which caused it, or that no request caused: an upload in the background,
-	// a pull. It is logged, counted in Stats.Failed and told to
-	// Options.OnFailure, as a failed request is; err is not nil, and path is ""
-	// where the failure is the whole volume's. It counts also after the
-	// unmount, from Close.
+	// Failed reports a failure that was found after the reply to the request which caused it,
+	// or that no request caused: an upload in the background, a pull. It is logged, counted in
+	// Stats.Failed and passed to Options.OnFailure, as a failed request is; err is not nil, and
+	// path is "" where the failure is the whole volume's. It counts also after the unmount,
+	// from Close.
 	Failed(path string, err error)
 }
 
-// DiscardNotifier is the Notifier of a volume that is not served: it tells no one.
+// DiscardNotifier is the Notifier of a volume that is not served: it drops all reports.
 type DiscardNotifier struct{}
 
 var _ Notifier = DiscardNotifier{}
