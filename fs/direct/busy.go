@@ -6,8 +6,8 @@ import (
 	wsfs "github.com/wsmount/wsmount/fs"
 )
 
-// begin and end bracket a change of an inode by ourselves. Between them no
-// difference is taken for someone else's, and end notes what the change left.
+// begin and end bracket a change of an inode by ourselves. Between them no difference counts as
+// another process's change, and end records the state that the change left.
 func (t *table) begin(ino wsfs.Ino) {
 	if n, ok := t.lock(ino); ok {
 		n.more().busy++
@@ -15,8 +15,8 @@ func (t *table) begin(ino wsfs.Ino) {
 	}
 }
 
-// end returns the attributes after the change. fd is a descriptor of the inode,
-// O_PATH at least, or -1 when it cannot be looked at any more.
+// end returns the attributes after the change. fd is a descriptor of the inode, O_PATH at
+// least, or -1 when the inode cannot be reached any more.
 func (t *table) end(ino wsfs.Ino, fd int, st *stat) error {
 	n, ok := t.lock(ino)
 	var err error = syscall.ESTALE
@@ -33,9 +33,9 @@ func (t *table) end(ino wsfs.Ino, fd int, st *stat) error {
 	return err
 }
 
-// beginMove is begin for what is known to lie at a name that a rename takes from it,
-// and returns its number. 0 is no harm: nothing is known that could be taken for
-// changed by others, or it is known by another of its names.
+// beginMove is begin for the inode recorded under a name that a rename takes from it, and
+// returns its number. 0 does no harm: nothing is recorded that could count as changed by
+// others, or the inode is recorded under another of its names.
 func (t *table) beginMove(dir wsfs.Ino, name string) wsfs.Ino {
 	ino := t.named(dir, name, 0)
 	if ino == 0 {
@@ -54,7 +54,7 @@ func (t *table) beginMove(dir wsfs.Ino, name string) wsfs.Ino {
 	return ino
 }
 
-// endMove ends what beginMove began, if anything, when the table has the new name.
+// endMove ends the move that beginMove began, if any, once the table has the new name.
 func (t *table) endMove(ino wsfs.Ino) {
 	if ino == 0 {
 		return
@@ -70,7 +70,7 @@ func (t *table) endMove(ino wsfs.Ino) {
 	n.endBusy()
 }
 
-// notBusy ends what begin began, without a look.
+// notBusy ends a change that begin began, without a stat.
 func (t *table) notBusy(ino wsfs.Ino) {
 	if n, ok := t.lock(ino); ok {
 		n.endBusy()

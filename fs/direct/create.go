@@ -25,7 +25,7 @@ func (v *Volume) Mkdir(op *wsfs.Op, dir wsfs.Ino, name string, mode uint32) (wsf
 	})
 }
 
-// Symlink makes a symbolic link, whatever it says.
+// Symlink makes a symbolic link with any target.
 func (v *Volume) Symlink(op *wsfs.Op, dir wsfs.Ino, name, target string) (wsfs.Entry, error) {
 	return v.make(op, dir, name, func(h *handle) error {
 		return v.ids.as(op, func() error { return unix.Symlinkat(target, h.fd, name) })
@@ -46,8 +46,8 @@ func (v *Volume) Link(op *wsfs.Op, ino, dir wsfs.Ino, name string) (wsfs.Entry, 
 	return e, err
 }
 
-// linkFd links what a descriptor refers to. AT_EMPTY_PATH is only for those with
-// CAP_DAC_READ_SEARCH (or the opener, in later kernels).
+// linkFd links the file behind a descriptor. AT_EMPTY_PATH needs CAP_DAC_READ_SEARCH (or the
+// opener's credentials, in later kernels).
 func linkFd(src *handle, dir int, name string) error {
 	err := unix.Linkat(src.fd, "", dir, name, unix.AT_EMPTY_PATH)
 	if err != syscall.ENOENT && err != syscall.EPERM {
@@ -56,7 +56,7 @@ func linkFd(src *handle, dir int, name string) error {
 	return unix.Linkat(unix.AT_FDCWD, src.procPath(), dir, name, unix.AT_SYMLINK_FOLLOW)
 }
 
-// make runs f, which makes a name in a directory, and enters what it made.
+// make runs f, which makes a name in a directory, and enters the new file in the table.
 func (v *Volume) make(_ *wsfs.Op, dir wsfs.Ino, name string, f func(dir *handle) error) (wsfs.Entry, error) {
 	if err := checkName(name); err != nil {
 		return wsfs.Entry{}, err
@@ -168,7 +168,7 @@ func (v *Volume) openExisting(op *wsfs.Op, dir wsfs.Ino, name string, flags uint
 		v.Forget(e.Ino, 1)
 		return wsfs.Entry{}, wsfs.Opened{}, err
 	}
-	// O_TRUNC may have changed what the lookup saw.
+	// O_TRUNC may have changed the attributes since the lookup.
 	if e.Attr, err = v.Attr(op, e.Ino, o.File); err != nil {
 		o.File.Release()
 		v.Forget(e.Ino, 1)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// creds is what this process may do for others.
+// creds are the privileges of this process to act for other users.
 type creds struct {
 	uid, gid uint32
 	become   bool // create files for any user
@@ -18,11 +18,11 @@ type creds struct {
 	create   [2]unix.CapUserData // while creating for another user
 }
 
-// createCaps is what remains when the file system user is another. The kernel
-// has checked the caller (with groups that we cannot see) against the parent,
-// so the parent's permissions must not stop us a second time; it has cleared
-// set-group-id where it should, so it must not be cleared again. CAP_SYS_RESOURCE
-// is not among them: quota and the reserve of a full disk bind the user.
+// createCaps are the capabilities kept while the file system user is another. The kernel has
+// checked the caller (with groups that we cannot see) against the parent, so the parent's
+// permissions must not stop us a second time; it has cleared set-group-id where it should, so
+// that must not be cleared again. CAP_SYS_RESOURCE is not among them: quota and the reserve of
+// a full disk bind the user.
 const createCaps = 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FSETID | 1<<unix.CAP_MKNOD
 
 func readCreds() creds {
@@ -40,11 +40,11 @@ func readCreds() creds {
 	return c
 }
 
-// as runs f, which creates something, as the caller of op where that is another
-// user than this process and this process may. A thread has its own file system
-// ids, and the thread is ours alone meanwhile. Against a chown afterwards this
-// costs the same and gives quota, the parent's set-group-id and default ACL
-// by the kernel's own rules, and never a moment in which the file is root's.
+// as runs f, which creates a file, as the caller of op, if that is another user than this
+// process and this process is privileged. File system ids belong to a thread, and no other
+// goroutine uses the thread meanwhile. A chown afterwards would cost the same; this way quota,
+// the parent's set-group-id and its default ACL follow the kernel's own rules, and the file is
+// root's at no moment.
 func (c *creds) as(op *wsfs.Op, f func() error) error {
 	if !c.become || (op.UID == c.uid && op.GID == c.gid) || op.UID == ^uint32(0) {
 		return f()
@@ -62,9 +62,9 @@ func (c *creds) as(op *wsfs.Op, f func() error) error {
 	return f()
 }
 
-// restore gives the thread its own ids and capabilities back. That cannot fail
-// for a process with a real user id 0; if it does the process must not go on,
-// for the next request on this thread would run as someone else.
+// restore gives the thread its own ids and capabilities back. That cannot fail for a process
+// with real user id 0; if it does the process must exit, for the next request on this thread
+// would run as another user.
 func (c *creds) restore(op *wsfs.Op) {
 	if op.UID != c.uid {
 		setfs(unix.SYS_SETFSUID, c.uid)

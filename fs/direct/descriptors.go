@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descriptors are those that a volume has open, and how many it may have.
+// descriptors counts the descriptors that a volume has open, and has their limit.
 type descriptors struct {
 	limit int
 	open  atomic.Int64
-	last  atomic.Int32 // number of the last one, see spare
+	last  atomic.Int32 // number of the last opened, see spare
 }
 
-// handle takes a descriptor over.
+// handle takes over a descriptor.
 func (d *descriptors) handle(fd int, path bool) *handle {
 	d.open.Add(1)
 	d.last.Store(int32(fd))
@@ -31,13 +31,13 @@ func fileLimit() int {
 	return int(min(lim.Cur, 1<<30))
 }
 
-// reserve is how many descriptors open files may not take, so that with too many
-// of them names can still be looked up, listed, renamed and removed.
+// reserve is the number of descriptors that open files may not take, so that with too many of
+// them names can still be looked up, listed, renamed and removed.
 func reserve(limit int) int { return min(256, limit/4) }
 
-// spare says EMFILE when a further open file would cut into the reserve. The
-// kernel gives the lowest free number, so the last one tells how many
-// descriptors the process has; only when it is high is a new one looked at.
+// spare returns EMFILE when a further open file would cut into the reserve. The kernel gives
+// the lowest free number, so the last descriptor tells how many the process has; only when it
+// is high is a new one made to see its number.
 func (d *descriptors) spare(root *handle) error {
 	top := d.limit - reserve(d.limit)
 	if int(d.last.Load()) < top/2 {

@@ -16,13 +16,13 @@ type dirStream struct {
 	buf *[direntBuf]byte
 	pos int // of the next record in buf
 	end int
-	off uint64 // cookie of the last entry given
+	off uint64 // cookie of the last entry returned
 	eof bool
 	top bool // of the volume's root
 }
 
-// direntBuf is the getdents64(2) buffer: a call costs as much as some hundred
-// entries, of which this holds about a thousand.
+// direntBuf is the size of the getdents64(2) buffer, about a thousand entries: a call costs as
+// much as some hundred entries.
 const direntBuf = 32 << 10
 
 var direntBufs = sync.Pool{New: func() any { return new([direntBuf]byte) }}
@@ -57,7 +57,7 @@ func openStream(h *handle, flags int) (*dirStream, error) {
 	return &dirStream{h: h.of.handle(fd, false)}, nil
 }
 
-// Seek moves to a cookie. Back to one in the buffer costs nothing.
+// Seek moves to a cookie. Going back to one in the buffer needs no system call.
 func (d *dirStream) Seek(cookie uint64) error {
 	if cookie != 0 && cookie == d.off {
 		return nil
@@ -70,7 +70,7 @@ func (d *dirStream) Seek(cookie uint64) error {
 	return err
 }
 
-// rewind finds the entry before the one to continue with in the buffer.
+// rewind makes the entry after a cookie in the buffer the next one.
 func (d *dirStream) rewind(cookie uint64) bool {
 	for pos := 0; pos < d.end; {
 		rec := d.buf[pos:d.end]
@@ -83,7 +83,7 @@ func (d *dirStream) rewind(cookie uint64) bool {
 	return false
 }
 
-// Next returns the next entry, without a look at the file itself.
+// Next returns the next entry, without a stat of the file.
 func (d *dirStream) Next(*wsfs.Op) (wsfs.DirEntry, bool, error) {
 	if d.pos >= d.end {
 		if more, err := d.fill(); !more {
@@ -104,14 +104,14 @@ func (d *dirStream) Next(*wsfs.Op) (wsfs.DirEntry, bool, error) {
 	}
 	switch {
 	case e.Name == ".." && d.top:
-		e.Ino = d.ownIno() // what lies above is not to be told
+		e.Ino = d.ownIno() // the directory above the root is not disclosed
 	case e.Mode == 0:
 		e.Mode = d.typeOf(e.Name)
 	}
 	return e, true, nil
 }
 
-// nameOf spares an allocation for what every directory has.
+// nameOf saves an allocation for the two names that every directory has.
 func nameOf(b []byte) string {
 	switch string(b) {
 	case ".":
@@ -130,7 +130,7 @@ func (d *dirStream) ownIno() wsfs.Ino {
 	return foldIno(st.Ino)
 }
 
-// fill reads the next part. more is false at the end.
+// fill reads the next part of the directory. more is false at the end.
 func (d *dirStream) fill() (more bool, err error) {
 	if d.eof {
 		return false, nil
@@ -151,7 +151,7 @@ func (d *dirStream) fill() (more bool, err error) {
 	return n > 0, nil
 }
 
-// typeOf asks for a type that the disk does not keep with the name.
+// typeOf stats a file whose type the disk does not keep with the name.
 func (d *dirStream) typeOf(name string) uint32 {
 	var st stat
 	if statAt(d.h.fd, name, &st) != nil {

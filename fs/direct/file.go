@@ -15,7 +15,7 @@ type file struct {
 	ino        wsfs.Ino
 	flags      uint32
 	pass       bool   // the kernel may write by itself; guarded by the inode's shard
-	root       bool   // for a caller whose writes leave set-id bits
+	root       bool   // opened by a caller whose writes leave set-id bits
 	since      uint64 // contentSignature at open
 	wrote      atomic.Bool
 	prev, next *file // of the same inode; guarded by its shard
@@ -26,10 +26,10 @@ var (
 	_ wsfs.Unpassed = (*file)(nil)
 )
 
-// Unpassed notes that the kernel sends writes after all: what differs otherwise is
-// others' doing, and the kernel may have pages of it.
+// Unpassed notes that the kernel sends writes after all: any other difference is another
+// process's change, and the kernel may have pages of it.
 func (f *file) Unpassed() {
-	n, _ := f.v.tab.lock(f.ino) // which an open file keeps
+	n, _ := f.v.tab.lock(f.ino) // an open file keeps the inode
 	defer n.unlock()
 	if f.pass {
 		f.pass = false
@@ -43,7 +43,7 @@ func (f *file) Read(_ *wsfs.Op, buf []byte, off int64) (wsfs.Data, error) {
 	if total == 0 && err != nil {
 		return wsfs.Data{}, err
 	}
-	return wsfs.Data{Bytes: buf[:total]}, nil // a failure further on is for the next call
+	return wsfs.Data{Bytes: buf[:total]}, nil // an error after the first bytes is for the next call
 }
 
 func preadFull(fd int, buf []byte, off int64) (total int, err error) {
@@ -60,8 +60,8 @@ func preadFull(fd int, buf []byte, off int64) (total int, err error) {
 	return total, nil
 }
 
-// Write writes all of data, or fails. What was written before a failure is
-// reported as a short write, and the failure to the next call.
+// Write writes all of data, or fails. Bytes written before a failure are reported as a short
+// write, and the failure to the next call.
 func (f *file) Write(op *wsfs.Op, data []byte, off int64) (int, error) {
 	total := 0
 	err := f.change(op.KillPriv, func() error {
@@ -102,11 +102,11 @@ func (f *file) change(kill bool, do func() error) error {
 	return err
 }
 
-// mayNotKeep is Op.KillPriv for the calls in which the kernel has no room to say
-// it: any caller but root then.
+// mayNotKeep is Op.KillPriv for the calls in which the kernel cannot send it: true for any
+// caller but root then.
 func mayNotKeep(op *wsfs.Op) bool { return op.KillPriv || op.UID != 0 }
 
-// Flush has nothing to do: a local disk has no more to say at close than before.
+// Flush has nothing to do: a local disk reports no further errors at close.
 func (f *file) Flush(*wsfs.Op) error { return nil }
 
 // Fsync makes the file durable as far as the disk does.
@@ -137,7 +137,7 @@ func (f *file) Seek(_ *wsfs.Op, off int64, whence uint32) (int64, error) {
 	return unix.Seek(f.h.fd, off, int(whence))
 }
 
-// CopyRange copies within the disk, sharing blocks where it can.
+// CopyRange copies within the disk, sharing blocks where the disk can.
 func (f *file) CopyRange(op *wsfs.Op, off int64, dst wsfs.File, dstOff, n int64) (int64, error) {
 	d, ok := dst.(*file)
 	if !ok || d.v != f.v {
@@ -151,8 +151,8 @@ func (f *file) CopyRange(op *wsfs.Op, off int64, dst wsfs.File, dstOff, n int64)
 	return int64(max(copied, 0)), err
 }
 
-// Release closes the file. One without a name leaves its descriptor behind for
-// as long as the kernel knows it.
+// Release closes the file. If the file has no name, the inode keeps its descriptor for as long
+// as the kernel knows it.
 func (f *file) Release() {
 	v := f.v
 	var st stat
@@ -176,7 +176,7 @@ func (f *file) Release() {
 		n.observe(&st, f.pass)
 	}
 	if f.pass {
-		n.overtakes() // by what the kernel wrote
+		n.overtakes() // by the writes of the kernel
 	}
 	changed := f.wrote.Load() || f.pass && seen && contentSignature(&st) != f.since
 	dir, name := n.parent, n.name

@@ -19,13 +19,13 @@ type handle struct {
 	of    *descriptors
 }
 
-// hold takes a reference; the caller knows that there is one already.
+// hold takes a reference; the caller must already have one.
 func (h *handle) hold() *handle {
 	h.refs.Add(1)
 	return h
 }
 
-// drop gives a reference back. A nil handle is none.
+// drop gives a reference back. A nil handle has none.
 func (h *handle) drop() {
 	if h != nil && h.refs.Add(-1) == 0 {
 		h.of.open.Add(-1)
@@ -33,12 +33,12 @@ func (h *handle) drop() {
 	}
 }
 
-// quickBlocks (of 512 bytes) are freed faster than a goroutine comes to it.
+// quickBlocks (of 512 bytes) are freed before a goroutine would have started.
 const quickBlocks = 1 << 20 / 512
 
-// dropLater gives back the reference that may be the last to a file without a
-// name, which the disk then frees: that takes as long as the file is large, and no
-// request should wait for a large one.
+// dropLater gives back a reference that may be the last to a file without a name, which the
+// disk then frees: the time that takes grows with the file's size, and no request should wait
+// for a large one.
 func (h *handle) dropLater() {
 	if h == nil {
 		return
@@ -50,8 +50,8 @@ func (h *handle) dropLater() {
 	go h.drop()
 }
 
-// procPath is a path that leads to what the descriptor refers to, whatever it
-// is and whatever its name: for the calls that have no form for O_PATH.
+// procPath is a path that leads to the file behind the descriptor, of any type and name: for
+// the calls that have no form for O_PATH.
 func (h *handle) procPath() string { return procPath(h.fd) }
 
 func procPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
@@ -67,7 +67,7 @@ func openAt(fd int, name string, flags int, mode uint32) (int, error) {
 	}
 }
 
-// reopen opens what an O_PATH descriptor refers to.
+// reopen opens the file behind an O_PATH descriptor.
 func reopen(fd, flags int) (int, error) {
 	for {
 		got, err := unix.Open(procPath(fd), flags|unix.O_CLOEXEC, 0)
@@ -77,7 +77,7 @@ func reopen(fd, flags int) (int, error) {
 	}
 }
 
-// hasProc says whether this process sees itself in /proc.
+// hasProc returns an error unless this process sees itself in /proc.
 func hasProc() error {
 	_, err := os.Stat("/proc/self/fd")
 	return err

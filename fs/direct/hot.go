@@ -9,22 +9,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A hot name was replaced by others between a lookup and the open that followed.
-// The kernel answers that by looking up and opening once more, and no more than
-// once: a name that is replaced all the time would fail again. So while a name is
-// hot, a lookup takes a descriptor of what it found, and the open that follows
-// is served from that, whatever lies under the name by then. It was there during
-// the open(2) as a rule, because the kernel believes no answer about a hot name for longer
-// than the request; but a rename in the mount may have given it the name meanwhile, which
-// it believes. So only reads are served so: what is written must go to what has the name.
+// A hot name was replaced by others between a lookup and the open that followed. The kernel
+// answers that by looking up and opening once more, and no more than once: a name that is
+// replaced all the time would fail again. So while a name is hot, a lookup takes a descriptor
+// of the file it found, and the open that follows uses that descriptor, even if the name leads
+// to another file by then. As a rule the name led to it during the open(2), because the kernel
+// believes no answer about a hot name for longer than the request; but a rename in the mount
+// may have given it the name meanwhile, which the kernel believes. So only reads are served
+// like this: writes must go to the file that has the name.
 type hot struct {
 	tab *table
 	now func() time.Time
 
-	n     atomic.Int32 // names, so that no lookup waits where there is none
+	n     atomic.Int32 // number of names, so that no lookup takes the lock when it is 0
 	mu    sync.Mutex
 	until map[key]time.Time
-	pins  []wsfs.Ino // inodes that got a descriptor so, oldest first
+	pins  []wsfs.Ino // inodes with a descriptor for a hot name, oldest first
 }
 
 const (
@@ -32,8 +32,8 @@ const (
 	hotMost = 64
 )
 
-// replaced makes a name hot. One too many is not: it can only fail as it would
-// anyway.
+// replaced makes a name hot. A name beyond the limit is left out: its open may fail, as it
+// would without hot names.
 func (t *hot) replaced(dir wsfs.Ino, name string) {
 	now := t.now()
 	t.mu.Lock()
@@ -54,7 +54,7 @@ func (t *hot) replaced(dir wsfs.Ino, name string) {
 	t.n.Store(int32(len(t.until)))
 }
 
-// is says whether a name is hot.
+// is reports whether a name is hot.
 func (t *hot) is(dir wsfs.Ino, name string) bool {
 	if t.n.Load() == 0 {
 		return false
@@ -71,8 +71,8 @@ func (t *hot) is(dir wsfs.Ino, name string) bool {
 	return ok
 }
 
-// lookupHot is Lookup of a hot name. Where no descriptor is to be had it leaves
-// the lookup to the usual way.
+// lookupHot is Lookup of a hot name. It returns false if no descriptor can be opened: the
+// caller does an ordinary lookup.
 func (v *Volume) lookupHot(h *handle, dir wsfs.Ino, name string, watched bool) (wsfs.Entry, bool) {
 	fd, err := openAt(h.fd, name, unix.O_PATH, 0)
 	if err != nil {
@@ -93,7 +93,7 @@ func (v *Volume) lookupHot(h *handle, dir wsfs.Ino, name string, watched bool) (
 	return e, true
 }
 
-// pin gives an inode a descriptor, and takes the oldest one that was given so.
+// pin gives an inode a descriptor, and takes back the oldest one that was given.
 func (t *hot) pin(ino wsfs.Ino, pin *handle) {
 	n, ok := t.tab.lock(ino)
 	if !ok {
@@ -117,7 +117,7 @@ func (t *hot) pin(ino wsfs.Ino, pin *handle) {
 	}
 }
 
-// cool takes the descriptor of a hot inode, unless it is needed otherwise.
+// cool takes the descriptor of a hot inode away, unless it is needed for another reason.
 func (t *hot) cool(ino wsfs.Ino) {
 	n, ok := t.tab.lock(ino)
 	if !ok {

@@ -1,9 +1,9 @@
 package direct
 
-// An index is a hash table of small numbers. It keeps eight bytes for each,
-// which is why it is not a Go map: a volume has two for every file that the
-// kernel knows. It stores a tag (hash bits) beside each number and leaves it to
-// the caller to compare what the number stands for. The owner locks.
+// An index is a hash table of small numbers. It keeps eight bytes for each, which is why it is
+// not a Go map: a volume has two for every file that the kernel knows. It stores a tag (hash
+// bits) beside each number and leaves it to the caller to compare the record behind the number.
+// The owner locks.
 type index struct {
 	slots []slot // length is a power of two, or nil
 	n     int
@@ -46,7 +46,7 @@ func (x *index) insert(s slot) {
 	x.slots[i] = s
 }
 
-// del removes a pair; one that is not there is no error.
+// del removes a pair; a missing pair is no error.
 func (x *index) del(tag, num uint32) {
 	if len(x.slots) == 0 {
 		return
@@ -66,8 +66,8 @@ func (x *index) del(tag, num uint32) {
 	}
 }
 
-// closeGap empties slot i and moves later ones of the same run back, so that no
-// search stops before it should.
+// closeGap empties slot i and moves later ones of the same run back, so that no search stops
+// too early.
 func (x *index) closeGap(i, mask uint32) {
 	for j := (i + 1) & mask; x.slots[j].ref != 0; j = (j + 1) & mask {
 		if home := x.slots[j].tag & mask; (j-home)&mask >= (j-i)&mask {

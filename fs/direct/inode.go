@@ -5,14 +5,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An inode is what is remembered of a file that the kernel (or a watch) knows.
-// There may be millions: 80 bytes, and everything that few of them need is in
-// ext. Only a locked gives access to it.
+// An inode is the record of a file that the kernel (or a watch) knows. There may be millions:
+// it has 80 bytes, and fields that only few of them need are in ext. Only a locked gives access
+// to it.
 type inode struct {
-	id      uint64   // the number that the disk gave it
+	id      uint64   // the disk's inode number
 	told    uint64   // signature of the attributes last seen, see signature
-	changed uint64   // changes with the last one of ours, see overtook
-	parent  wsfs.Ino // where it was last seen
+	changed uint64   // value of changes at the last one of ours, see overtook
+	parent  wsfs.Ino // directory in which it was last seen
 	name    string   // "" when it has no name that we know
 	refs    uint64   // references of the kernel
 	ext     *ext
@@ -29,41 +29,41 @@ const (
 	// flagLive marks a record that is in use.
 	flagLive flags = 1 << iota
 
-	// flagStale says that others changed the content since the kernel last
-	// opened the file: pages that it kept are wrong.
+	// flagStale says that others changed the content since the kernel last opened the file:
+	// pages that it kept are wrong.
 	flagStale
 
-	// flagNews says that a request saw a change by others before the watch
-	// reported it. The report then finds nothing new, and must speak anyway.
+	// flagNews says that a request saw a change by others before the watch reported it. The
+	// report then finds no difference, and must be passed on anyway.
 	flagNews
 
-	// flagComing says that others changed the content, and that a report of
-	// it is still to come: the disk moves the times before it has the bytes, so
-	// a look, for a request or for a report of a chmod, may have been early.
+	// flagComing says that others changed the content, and that a report of it is still to
+	// come: the disk changes the times before it has the bytes, so a stat, for a request or for
+	// a report of a chmod, may have been early.
 	flagComing
 
-	// flagMapped says that the kernel once could write to the file by itself.
-	// A mapping outlives close and changes times without a word.
+	// flagMapped says that the kernel once could write to the file by itself. A mapping
+	// outlives close and changes times without notice.
 	flagMapped
 
 	// flagWatched says that changes of the directory's names reach the watch.
 	flagWatched
 
-	// flagListed says that the directory was read after its watch was there, so
-	// that no name in it was missed.
+	// flagListed says that the directory was read after its watch was added, so that no name in
+	// it was missed.
 	flagListed
 
-	// flagHot says that the pin is there because the name is hot, see hot.
+	// flagHot says that the inode has its pin because the name is hot, see hot.
 	flagHot
 
-	// flagProbing stands for flagMapped while it is being found out.
+	// flagProbing replaces flagMapped while leases.probe runs.
 	flagProbing
 
-	// flagUnsure says that a mapping may be left and cannot be found out.
+	// flagUnsure says that a mapping may be left, and that the disk cannot tell.
 	flagUnsure
 
-	// flagTaken says that others gave the name to another file, and that the kernel may
-	// believe it yet: what is opened to be written may be meant for that.
+	// flagTaken says that others gave the name to another file, and that the kernel may still
+	// believe in this one: an open for writing may be meant for the other file.
 	flagTaken
 )
 
@@ -73,13 +73,13 @@ type ext struct {
 	pin     *handle       // keeps an inode without a name
 	dir     *handle       // a directory's descriptor while it is in the ring
 	wd      int32         // watch descriptor, 0 for none
-	busy    int32         // own changes under way
+	busy    int32         // own changes in progress
 	leaving int32         // of them, those that take a name away
-	moves   int32         // and those that give another
+	moves   int32         // and those that give another name
 	moved   chan struct{} // closed with the last of the moves
 	pass    int32         // open files that the kernel writes to by itself
-	setID   uint64        // content when set-id bits came meanwhile, see setIDs
-	unset   int64         // when bits were taken last that the kernel may hold true, see setIDs.admit
+	setID   uint64        // content signature when set-id bits were set during writing, see setIDs
+	unset   int64         // time of the last clearing of bits that the kernel may believe, see setIDs.admit
 }
 
 func (e *ext) idle() bool {
@@ -94,15 +94,15 @@ func (n *inode) more() *ext {
 	return n.ext
 }
 
-// trim lets go of an ext that holds nothing.
+// trim drops an ext that is empty.
 func (n *inode) trim() {
 	if n.ext != nil && n.ext.idle() {
 		n.ext = nil
 	}
 }
 
-// held says whether the record must stay: known to the kernel, open, watched
-// or being changed.
+// held reports whether the record must stay: known to the kernel, open, watched or being
+// changed.
 func (n *inode) held() bool {
 	if n.refs > 0 {
 		return true
@@ -116,8 +116,7 @@ func (n *inode) directory() bool { return n.typ == unix.S_IFDIR }
 
 func (n *inode) ident() ident { return ident{n.id, n.birth} }
 
-// unwatch notes that a directory has no watch any more, and returns the one that
-// it had, or 0.
+// unwatch notes that a directory has no watch any more, and returns the previous one, or 0.
 func (n *inode) unwatch() int32 {
 	n.flags &^= flagWatched | flagListed
 	if n.ext == nil {
@@ -128,8 +127,8 @@ func (n *inode) unwatch() int32 {
 	return wd
 }
 
-// observe compares what stat says with what was last told. It reports whether
-// others changed the file; own says that the difference is our own doing.
+// observe compares a stat with the attributes last reported. It returns whether others changed
+// the file; own says that a change of our own made the difference.
 func (n *inode) observe(st *stat, own bool) (foreign bool) {
 	sig := signature(st)
 	if n.told == sig || n.overtook(st) {
@@ -146,14 +145,14 @@ func (n *inode) observe(st *stat, own bool) (foreign bool) {
 	return foreign
 }
 
-// overtook says that a change of our own may have come after what stat says. It noted
-// what it left, and from that the older state would differ as others' doing does.
+// overtook reports whether a change of our own may have ended after the stat was taken. The
+// change recorded its result, and the older state would look like another process's change.
 func (n *inode) overtook(st *stat) bool { return n.changed > st.asked }
 
-// overtakes says that a change of our own is over.
+// overtakes notes that a change of our own has ended.
 func (n *inode) overtakes() { n.changed = changes.Add(1) }
 
-// changing says that differences are explained by what we do ourselves.
+// changing reports whether our own changes explain differences.
 func (n *inode) changing() bool {
 	return n.ext != nil && (n.ext.busy > 0 || n.ext.pass > 0)
 }

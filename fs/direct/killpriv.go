@@ -8,8 +8,8 @@ import (
 
 const capXattr = "security.capability"
 
-// privMode says which bits of a mode a write by someone without CAP_FSETID takes
-// away: set-user-id, and set-group-id where it is not a mark for locking.
+// privMode returns the bits of a mode that a write by a caller without CAP_FSETID clears:
+// set-user-id, and set-group-id where it does not mean mandatory locking.
 func privMode(mode uint32) uint32 {
 	bits := mode & unix.S_ISUID
 	if mode&unix.S_IXGRP != 0 {
@@ -18,10 +18,9 @@ func privMode(mode uint32) uint32 {
 	return bits
 }
 
-// killPriv takes set-id bits from a file, before a write by a caller who may not
-// keep them: the disk does it for its own callers, but here the caller is this
-// process, which may. Capabilities need no help, for every write takes those
-// away, root's too.
+// killPriv clears set-id bits of a file, before a write by a caller that may not keep them: the
+// disk does it for its own callers, but its caller is this process, which may keep them.
+// Capabilities need no help, for every write clears them, root's too.
 func killPriv(h *handle) (took bool, err error) {
 	var st stat
 	if err := statAt(h.fd, "", &st); err != nil {

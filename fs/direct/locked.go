@@ -2,8 +2,8 @@ package direct
 
 import wsfs "github.com/wsmount/wsmount/fs"
 
-// A locked is an inode whose shard is locked: what its record says holds, and may be
-// changed, until unlock or settle. A table gives an inode in no other way.
+// A locked is an inode whose shard is locked: its record is valid, and may be changed, until
+// unlock or settle. A table returns inodes in no other form.
 type locked struct {
 	*inode
 	ino   wsfs.Ino
@@ -38,7 +38,7 @@ func (l locked) drop() (pin, dir *handle) {
 	return pin, dir
 }
 
-// setName notes where the inode was seen, and says whether that is news.
+// setName notes where the inode was seen, and reports whether that is new.
 func (l locked) setName(dir wsfs.Ino, name string) bool {
 	if l.parent == dir && l.name == name {
 		return false
@@ -52,7 +52,7 @@ func (l locked) setName(dir wsfs.Ino, name string) bool {
 	return true
 }
 
-// loseName takes the name away if it is this one.
+// loseName takes the name away if it is the inode's name.
 func (l locked) loseName(dir wsfs.Ino, name string) bool {
 	return l.name == name && l.parent == dir && l.setName(dir, "")
 }

@@ -35,11 +35,11 @@ func (v *Volume) Lookup(_ *wsfs.Op, dir wsfs.Ino, name string) (wsfs.Entry, erro
 	return v.enterName(h, v.disk.identOf(h.fd, name, &st), dir, name, &st, watched, false)
 }
 
-// errOtherMount is what a lookup of a mount point below the root says.
+// errOtherMount is the error of a lookup of a mount point below the root.
 var errOtherMount = fmt.Errorf("another file system is mounted there, and is not served: %w", syscall.EACCES)
 
-// checkName refuses what is not one name. The kernel sends no such thing; a
-// volume that is reached another way must not be led out of its root by it.
+// checkName refuses a string that is not a single name. The kernel sends no such string;
+// another caller of the volume must not be able to leave its root by one.
 func checkName(name string) error {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
 		return syscall.EINVAL
@@ -50,8 +50,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// holdWatched is holdDir for calls whose answer depends on the watch, which it
-// puts in place first.
+// holdWatched is holdDir for calls whose answer depends on the watch, which it adds first.
 func (v *Volume) holdWatched(dir wsfs.Ino) (*handle, bool, error) {
 	h, watched, err := v.res.holdDir(dir)
 	if err == nil && !watched && v.watch != nil {
@@ -60,8 +59,8 @@ func (v *Volume) holdWatched(dir wsfs.Ino) (*handle, bool, error) {
 	return h, watched, err
 }
 
-// enterName counts one reference to what statx found under a name and makes the
-// answer. own says that the file was made, or named so, by this request.
+// enterName counts one reference to the file that statx found under a name and makes the
+// answer. own says that this request made the file, or gave it the name.
 func (v *Volume) enterName(h *handle, id ident, dir wsfs.Ino, name string, st *stat, watched, own bool) (wsfs.Entry, error) {
 	if v.disk.crosses(st) {
 		v.refuse(dir, name)
@@ -99,14 +98,14 @@ func (v *Volume) enterName(h *handle, id ident, dir wsfs.Ino, name string, st *s
 	return e, nil
 }
 
-// reachedOtherwise says that the inode has another name, or a pin. A change of ours
-// that overtook the look at this name may have given it that: the name is taken only
-// if it still leads to the inode.
+// reachedOtherwise reports whether the inode has another name, or a pin. A change of ours that
+// overtook the stat of this name may have given it that: the name is recorded only if it still
+// leads to the inode.
 func (n *inode) reachedOtherwise(dir wsfs.Ino, name string) bool {
 	return n.name != "" && (n.name != name || n.parent != dir) || n.ext != nil && n.ext.pin != nil
 }
 
-// unpin takes the pin of an inode that has a name again.
+// unpin takes the pin away from an inode that has a name again.
 func (n *inode) unpin(st *stat) *handle {
 	if n.ext == nil || n.ext.pin == nil || st.Nlink == 0 || n.parent == 0 || n.ext.leaving > 0 {
 		return nil
@@ -136,8 +135,8 @@ func (v *Volume) Attr(_ *wsfs.Op, ino wsfs.Ino, f wsfs.File) (wsfs.Attr, error) 
 	return v.told(ino, &st, covered, false), nil
 }
 
-// statOf is stat by the descriptor of an open file, where there is one. It says
-// whether a change by others after this moment would be reported.
+// statOf is stat by the descriptor of an open file, where there is one. It returns whether a
+// change by others after this moment would be reported.
 func (v *Volume) statOf(ino wsfs.Ino, f wsfs.File, st *stat) (covered bool, err error) {
 	current := v.watch.current()
 	if fl, ok := f.(*file); ok {
@@ -148,7 +147,7 @@ func (v *Volume) statOf(ino wsfs.Ino, f wsfs.File, st *stat) (covered bool, err 
 	return covered && current, err
 }
 
-// told notes attributes that the kernel is about to be told.
+// told records attributes that the kernel is about to get.
 func (v *Volume) told(ino wsfs.Ino, st *stat, covered, own bool) wsfs.Attr {
 	n, ok := v.tab.lock(ino)
 	if !ok {
@@ -179,7 +178,7 @@ func (v *Volume) Readlink(_ *wsfs.Op, ino wsfs.Ino) (string, error) {
 	var buf [unix.PathMax]byte
 	n, err := unix.Readlinkat(h.fd, "", buf[:])
 	if err == syscall.ENOENT {
-		err = syscall.EINVAL // what readlink(2) says of a file that is no link
+		err = syscall.EINVAL // the errno of readlink(2) for a file that is no link
 	}
 	if err != nil {
 		return "", err
@@ -187,7 +186,7 @@ func (v *Volume) Readlink(_ *wsfs.Op, ino wsfs.Ino) (string, error) {
 	return string(buf[:n]), nil
 }
 
-// Statfs describes the disk below.
+// Statfs describes the underlying disk.
 func (v *Volume) Statfs(_ *wsfs.Op, _ wsfs.Ino) (wsfs.Statfs, error) {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(v.root.fd, &st); err != nil {

@@ -9,19 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A mapping outlives the descriptor that it was made with, and its stores move
-// times without a word to us. So after a writable passthrough open nothing is
-// believed until it is sure that no mapping is left: the disk grants a read lease
-// (fcntl(2), F_SETLEASE) only while no process can write, by descriptor or mapping.
+// A mapping outlives the descriptor that it was made with, and its stores change times without
+// notice. So after a writable passthrough open no attributes are believed until it is certain
+// that no mapping is left: the disk grants a read lease (fcntl(2), F_SETLEASE) only while no
+// process can write, by descriptor or mapping.
 
-// leases find out whether a mapping is left.
+// leases finds out whether a mapping is left.
 type leases struct {
 	open *opener
 	log  *slog.Logger
 }
 
-// probing says that this request, and no other, is to find out whether an
-// inode can still be written to by the kernel.
+// probing reports whether this request, and no other, has to find out whether the kernel can
+// still write to an inode.
 func (n *inode) probing() bool {
 	if n.flags&(flagMapped|flagProbing) != flagMapped || n.ext.passes() > 0 || !n.regular() {
 		return false
@@ -30,8 +30,8 @@ func (n *inode) probing() bool {
 	return true
 }
 
-// probe finds out, and stats the file once more if it cannot: what was seen
-// before may have been changed by the last store.
+// probe finds out, and stats the file once more if the lease is granted: the last store may
+// have changed it since the first stat.
 func (l *leases) probe(ino wsfs.Ino, st *stat) {
 	lease := l.take(ino, st)
 	n, ok := l.open.res.tab.lock(ino)
@@ -55,7 +55,7 @@ func (l *leases) probe(ino wsfs.Ino, st *stat) {
 	}
 }
 
-// noLeases says that the disk grants none, or not to us.
+// noLeases reports whether the disk grants no leases, or none to us.
 func noLeases(err error) bool {
 	return errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.EACCES)
 }

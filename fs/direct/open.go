@@ -44,8 +44,8 @@ func (v *Volume) Open(op *wsfs.Op, ino wsfs.Ino, flags uint32) (wsfs.Opened, err
 	return o, nil
 }
 
-// openTrunc empties a file once it is known to be the right one: O_TRUNC in the
-// flags would empty whatever lies under the name.
+// openTrunc empties a file once it is known to be the right one: O_TRUNC in the flags would
+// empty any file that has the name by then.
 func (v *Volume) openTrunc(op *wsfs.Op, ino wsfs.Ino, h *handle, st *stat) error {
 	if privMode(uint32(st.Mode)) != 0 {
 		v.setID.noteUnset(ino)
@@ -64,8 +64,8 @@ func (v *Volume) openFile(ino wsfs.Ino, flags int, st *stat) (*handle, error) {
 	return v.opener.open(ino, flags, st)
 }
 
-// opened enters an open file. own says that its content is what this very
-// request made of it, and no page of the kernel can be wrong.
+// opened enters an open file. own says that this very request made its content, so that no page
+// of the kernel can be wrong.
 func (v *Volume) opened(op *wsfs.Op, ino wsfs.Ino, h *handle, flags uint32, st *stat, own bool) wsfs.Opened {
 	f := &file{v: v, h: h, ino: ino, flags: flags, root: !mayNotKeep(op)}
 	f.wrote.Store(own)

@@ -7,15 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An opener opens regular files that are known.
+// An opener opens regular files that are in the table.
 type opener struct {
 	res  *resolver
 	hot  *hot
 	tell *teller
 }
 
-// open opens an inode, by its name where it has one, else by a descriptor
-// that is there already.
+// open opens an inode, by its name if it has one, else by a descriptor that it already has.
 func (o *opener) open(ino wsfs.Ino, flags int, st *stat) (h *handle, err error) {
 	err = o.res.again(ino, func(was *sighting) (err error) {
 		h, err = o.once(ino, was, flags, st)
@@ -32,12 +31,12 @@ func (o *opener) once(ino wsfs.Ino, was *sighting, flags int, st *stat) (*handle
 	}
 	regular := n.regular()
 	*was = n.seen()
-	// The name may lead elsewhere already, by a change of ours that has not
-	// returned, or of others after the lookup that this open follows.
+	// The name may already lead to another file, by a change of ours that has not returned, or
+	// by others after the lookup that this open follows.
 	writes := flags&unix.O_ACCMODE != unix.O_RDONLY
 	leaving := was.h != nil && (n.ext.leaving > 0 || n.flags&flagHot != 0 && !writes)
 	taken := was.name == "" && writes && n.flags&flagTaken != 0
-	if taken { // the kernel asks again, for what has the name, or by a descriptor for this once more
+	if taken { // the kernel asks again: the file that has the name, or this one by descriptor
 		n.flags &^= flagTaken
 	}
 	n.unlock()
@@ -65,8 +64,8 @@ func (o *opener) once(ino wsfs.Ino, was *sighting, flags int, st *stat) (*handle
 	return o.handle(fd, err)
 }
 
-// displaced is told of an inode that others replaced; taken: the next open to write is to find that
-// out, since this one does not.
+// displaced handles an inode that others replaced. taken: this open does not tell the kernel,
+// so the next open for writing must.
 func (o *opener) displaced(ino wsfs.Ino, was *sighting, taken bool) {
 	o.hot.replaced(was.parent, was.name)
 	if was.h != nil {
@@ -75,11 +74,10 @@ func (o *opener) displaced(ino wsfs.Ino, was *sighting, taken bool) {
 	}
 }
 
-// misplaced notes that an inode, which is reached otherwise, does not lie under
-// its name any more, and tells the kernel, whose link count is wrong: the watch
-// will not find the inode by that name. The kernel looks the name up again; where it comes back
-// with the same inode, from /proc/self/fd or a file that is a mount point, it
-// is opened without the name.
+// misplaced notes that an inode that has a descriptor is no longer at its name, and tells the
+// kernel, whose link count is wrong: the watch will not find the inode by that name. The kernel
+// looks the name up again; if it comes back with the same inode, from /proc/self/fd or a file
+// that is a mount point, it is opened without the name.
 func (o *opener) misplaced(ino, parent wsfs.Ino, name string, taken bool) {
 	if o.res.tab.unnamed(ino, parent, name, taken) {
 		o.tell.attr(ino)
@@ -93,8 +91,8 @@ func (o *opener) handle(fd int, err error) (*handle, error) {
 	return o.res.fds.handle(fd, false), nil
 }
 
-// name opens a name that must lead to a certain regular file. O_NONBLOCK is
-// for a FIFO that another process put there: opening it must not wait.
+// name opens a name that must lead to a certain regular file. O_NONBLOCK is for a FIFO that
+// another process put there: opening it must not wait.
 func (o *opener) name(parent wsfs.Ino, name string, id ident, flags int, st *stat) (int, error) {
 	p, _, err := o.res.holdDir(parent)
 	if err != nil {
@@ -117,8 +115,8 @@ func (o *opener) name(parent wsfs.Ino, name string, id ident, flags int, st *sta
 	return fd, nil
 }
 
-// leased opens a regular file on which another process has a lease, which the open
-// waits for, as it does on the disk.
+// leased opens a regular file on which another process has a lease. The open waits for that, as
+// it does on the disk.
 func (o *opener) leased(dir int, name string, id ident, flags int) (int, error) {
 	h, err := o.res.openIdent(dir, name, id, unix.O_PATH)
 	if err != nil {
@@ -128,8 +126,8 @@ func (o *opener) leased(dir int, name string, id ident, flags int) (int, error) 
 	return noatime(flags, func(flags int) (int, error) { return reopen(h.fd, flags) })
 }
 
-// noatime tries again without O_NOATIME, which only an owner may use: the kernel
-// has asked the caller, not us.
+// noatime tries again without O_NOATIME, which only an owner may use: the kernel has checked
+// the caller, not us.
 func noatime(flags int, open func(flags int) (int, error)) (int, error) {
 	fd, err := open(flags)
 	if err == syscall.EPERM && flags&unix.O_NOATIME != 0 {

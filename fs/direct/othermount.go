@@ -12,7 +12,7 @@ const maxOtherMounts = 20
 
 // otherMounts are the names that were found to lead to another mount.
 type otherMounts struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	count int64
 	paths []string
 }
@@ -35,8 +35,8 @@ func (o *otherMounts) known() (count int64, paths []string) {
 	return o.count, slices.Clone(o.paths)
 }
 
-// refuse counts a lookup that led to another mount. The log has each path once: a
-// program that lists a directory looks again and again.
+// refuse counts a lookup that led to another mount. Each path is logged once: a program that
+// lists a directory repeats the lookup.
 func (v *Volume) refuse(dir wsfs.Ino, name string) {
 	path, _ := v.tab.pathOf(dir, name)
 	if v.others.add(path) {

@@ -38,20 +38,19 @@ func (v *Volume) remove(dir wsfs.Ino, name string, flags int) error {
 	return err
 }
 
-// A pinned is an inode that is about to lose a name: it gets a descriptor first,
-// so that a process that has it open, or works in it, can go on asking about it.
+// A pinned is an inode that is about to lose a name: it gets a descriptor first, so that a
+// process that has it open, or works in it, can still access it.
 type pinned struct {
 	v     *Volume
-	ino   wsfs.Ino // 0 when the file is not known
+	ino   wsfs.Ino // 0 when the file is not in the table
 	dir   wsfs.Ino
 	name  string
 	h     *handle
-	links uint32 // before
+	links uint32 // before the loss
 }
 
-// pin prepares for the loss of a name. Where no descriptor is to be had the name
-// goes all the same, since removing must be possible, and later questions are
-// answered with ESTALE.
+// pin prepares for the loss of a name. If no descriptor can be opened the name is removed all
+// the same, since removing must be possible, and later requests are answered with ESTALE.
 func (v *Volume) pin(dir *handle, parent wsfs.Ino, name string) pinned {
 	p := pinned{v: v, dir: parent, name: name}
 	var st stat
@@ -92,7 +91,7 @@ func (v *Volume) pin(dir *handle, parent wsfs.Ino, name string) pinned {
 	return p
 }
 
-// openPath opens what lies at a name, whatever it is, and stats it.
+// openPath opens the file at a name, of any type, and stats it.
 func openPath(dir *handle, name string, st *stat) (*handle, error) {
 	fd, err := openAt(dir.fd, name, unix.O_PATH, 0)
 	if err != nil {
@@ -105,13 +104,13 @@ func openPath(dir *handle, name string, st *stat) (*handle, error) {
 	return dir.of.handle(fd, true), nil
 }
 
-// done says whether the name is gone.
+// done ends the removal; gone says whether the name is gone.
 func (p *pinned) done(gone bool) {
 	if p.ino == 0 {
 		return
 	}
 	v := p.v
-	// Another link remains, whose reader must not take the change for others'.
+	// Another link remains: its reader must not count the change as another process's.
 	var st stat
 	linked := gone && p.links > 1 && p.h != nil && statAt(p.h.fd, "", &st) == nil
 	n, _ := v.tab.lock(p.ino) // busy keeps it
@@ -130,7 +129,7 @@ func (p *pinned) done(gone bool) {
 		if e.pin == nil && e.files == nil && p.h != nil {
 			e.pin = p.h.hold()
 		}
-		wd = n.unwatch() // it would outlive the directory for as long as we hold that
+		wd = n.unwatch() // it would outlive the directory for as long as we hold the directory
 	}
 	var pin *handle
 	if n.name != "" && e.leaving == 0 && n.flags&flagHot == 0 {

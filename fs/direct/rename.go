@@ -9,7 +9,7 @@ import (
 
 const renameFlags = unix.RENAME_NOREPLACE | unix.RENAME_EXCHANGE | unix.RENAME_WHITEOUT
 
-// Rename moves a name, of a directory with all that is below in one step too.
+// Rename moves a name, also that of a directory with its whole tree in one step.
 func (v *Volume) Rename(_ *wsfs.Op, dir wsfs.Ino, name string, newDir wsfs.Ino, newName string, flags uint32) error {
 	if flags&^uint32(renameFlags) != 0 {
 		return syscall.EINVAL
@@ -35,7 +35,7 @@ func (v *Volume) Rename(_ *wsfs.Op, dir wsfs.Ino, name string, newDir wsfs.Ino, 
 	return r.run()
 }
 
-// A move is one rename under way.
+// A move is one rename in progress.
 type move struct {
 	v                   *Volume
 	from, to            *handle
@@ -75,7 +75,7 @@ func (r *move) run() error {
 	return err
 }
 
-// same says that both names are links of one file: nothing moves then.
+// same reports whether both names are links of one file: nothing moves then.
 func (r *move) same(over *pinned) bool {
 	if over.links < 2 {
 		return false
@@ -85,8 +85,8 @@ func (r *move) same(over *pinned) bool {
 		r.v.disk.identOf(r.from.fd, r.name, &a) == r.v.disk.identOf(r.to.fd, r.newName, &b)
 }
 
-// settle notes under which names the files lie now: by looking, since another
-// process may have been quicker with either. It returns what they are.
+// settle notes under which names the files are now: by a stat, since another process may have
+// changed either meanwhile. It returns their identities.
 func (r *move) settle(src, over wsfs.Ino, moved bool) (to, back ident) {
 	if moved {
 		to = r.renamed(r.to, r.newDir, r.newName, src)

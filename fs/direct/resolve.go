@@ -8,16 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A resolver reaches inodes: by a descriptor that is there already (an open file,
-// a pin, the ring), else by its name in its parent, which is reached the same
-// way. Each step is one name opened relative to a descriptor, without following
-// links, and what it gives must have the identity that the kernel was told;
-// anything else is ESTALE, on which the kernel looks the name up again by
-// itself. No step leaves the root, because a chain of ".." is never walked.
+// A resolver reaches inodes: by a descriptor that it already has (an open file, a pin, the
+// ring), else by its name in its parent, which is reached the same way. Each step is one name
+// opened relative to a descriptor, without following links, and the result must have the
+// identity that the kernel was told; anything else is ESTALE, on which the kernel looks the
+// name up again by itself. No step leaves the root, because a chain of ".." is never walked.
 //
-// What is read of the record can be out of date when it is used, because a
-// rename or unlink of ours takes the name away meanwhile. That must not show, for
-// the kernel retries only once: see overtaken.
+// A record that was read can be out of date when it is used, because a rename or unlink of ours
+// takes the name away meanwhile. The caller must not notice, for the kernel retries only once:
+// see overtaken.
 type resolver struct {
 	tab  *table
 	disk *disk
@@ -25,7 +24,7 @@ type resolver struct {
 	ring ring
 }
 
-// A sighting is what a record said about how to reach its inode.
+// A sighting is the part of a record that tells how to reach its inode.
 type sighting struct {
 	ident
 	parent wsfs.Ino
@@ -37,12 +36,12 @@ func (n *inode) seen() sighting {
 	return sighting{n.ident(), n.parent, n.name, n.descriptor()}
 }
 
-// maxOvertaken bounds how often a request begins anew.
+// maxOvertaken bounds how often a request starts over.
 const maxOvertaken = 16
 
-// overtaken says whether ESTALE came of a change of our own since the sighting:
-// the name is another, or there is a descriptor where there was none. A rename that
-// the disk may have made already is waited for.
+// overtaken reports whether ESTALE was caused by a change of our own since the sighting: the
+// name is another, or the inode has a descriptor where it had none. It waits for a rename that
+// the disk may already have made.
 func (r *resolver) overtaken(ino wsfs.Ino, was *sighting) bool {
 	n, ok := r.tab.lock(ino)
 	if !ok {
@@ -101,7 +100,7 @@ func (r *resolver) holdOnce(ino wsfs.Ino, was *sighting) (*handle, error) {
 	return r.holdNamed(was.ident, was.parent, was.name, unix.O_PATH)
 }
 
-// holdDir is hold for a directory, and says whether it is watched.
+// holdDir is hold for a directory, and returns whether it is watched.
 func (r *resolver) holdDir(ino wsfs.Ino) (h *handle, watched bool, err error) {
 	var was sighting
 	for range maxOvertaken {
@@ -167,8 +166,7 @@ func (r *resolver) openIdent(dir int, name string, id ident, flags int) (*handle
 	return r.fds.handle(fd, flags&unix.O_PATH != 0), nil
 }
 
-// moved turns what opening a name says when something else lies there into
-// ESTALE.
+// moved turns the errors of opening a name that leads to something else now into ESTALE.
 func moved(err error) error {
 	var e syscall.Errno
 	if !errors.As(err, &e) {
@@ -181,8 +179,8 @@ func moved(err error) error {
 	return e
 }
 
-// stat reads an inode's attributes, in one call when its parent is at hand. It
-// says whether changes of them reach the watch.
+// stat reads an inode's attributes, in one call if it or its parent has a descriptor. It
+// returns whether changes of them reach the watch.
 func (r *resolver) stat(ino wsfs.Ino, st *stat) (covered bool, err error) {
 	var was sighting
 	for range maxOvertaken {

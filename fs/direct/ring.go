@@ -6,14 +6,14 @@ import (
 	wsfs "github.com/wsmount/wsmount/fs"
 )
 
-// A ring keeps the descriptors of directories in use, a bounded number of them:
-// one that was not used since the hand last passed is closed.
+// A ring keeps the descriptors of directories in use, a bounded number of them: one that was
+// not used since the hand last passed is closed.
 type ring struct {
 	tab *table
 	fds *descriptors
 	cap int
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	slots []wsfs.Ino
 	hand  int
 }
@@ -21,8 +21,8 @@ type ring struct {
 // ringSize leaves most descriptors to open files.
 func ringSize(limit int) int { return min(max(limit/8, 16), 4096) }
 
-// keep makes h the descriptor of directory ino, unless it has one, and returns
-// the one to use, with a reference for the caller. h is given away.
+// keep makes h the descriptor of directory ino, unless it has one, and returns the one to use,
+// with a reference for the caller. The caller gives up its reference to h.
 func (r *ring) keep(ino wsfs.Ino, h *handle) *handle {
 	if h.fd >= r.fds.limit-reserve(r.fds.limit) {
 		return h // the reserve is for requests, not to be kept

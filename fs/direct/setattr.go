@@ -46,8 +46,8 @@ func (v *Volume) holdFor(ino wsfs.Ino, f wsfs.File) (*handle, error) {
 	return v.res.hold(ino)
 }
 
-// apply makes the changes in the order in which none undoes another: a change
-// of owner or size takes set-user-id away, and a change of mode may give it.
+// apply makes the changes in an order in which none undoes another: a change of owner or size
+// clears set-user-id, and a change of mode may set it.
 func apply(op *wsfs.Op, h *handle, in *wsfs.SetAttr) error {
 	if in.UID != nil || in.GID != nil {
 		if err := unix.Fchownat(h.fd, "", idOr(in.UID), idOr(in.GID), unix.AT_EMPTY_PATH); err != nil {
@@ -80,8 +80,8 @@ func idOr(id *uint32) int {
 	return int(*id)
 }
 
-// chmod uses fchmodat2(2), of Linux 6.6, which knows descriptors; before that
-// /proc is the only way for O_PATH, and must not be followed into a link.
+// chmod uses fchmodat2(2), of Linux 6.6, which takes descriptors; before that /proc is the only
+// way for O_PATH, and must not be followed into a link.
 func chmod(h *handle, mode uint32) error {
 	var empty [1]byte
 	err := fchmodat2(h.fd, &empty[0], mode)

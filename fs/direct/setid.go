@@ -8,18 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setIDs take set-id bits from files that were written to. The disk takes them at a
-// write by a caller that may not keep them, but writes that the kernel passes through
-// are root's to the disk, and their caller is not told: they count for the one that
-// opened the file. A file that has such bits is not offered for writing.
+// setIDs clears set-id bits of files that were written to. The disk clears them at a write by a
+// caller that may not keep them, but a write that the kernel passes through is root's to the
+// disk, and its caller is unknown to us: it counts for the process that opened the file. A file
+// that has such bits is not offered for passthrough writing.
 //
-// Where the bits come while a user has the file open for writing already, refusing them
-// would break programs that set modes by the descriptor they wrote with (tar, cp
-// -p). They are set, and the file is armed: its content is noted before. The next
-// look at the attributes, or the close of a writer, that finds the content
-// changed takes them away. The file cannot be run in between. Outside of the
-// mount the disk says ETXTBSY as long as the writer is open, and our own
-// descriptor is closed after the last look. Through the mount admit sees to it.
+// If the bits are set while a user already has the file open for writing, refusing them would
+// break programs that set modes by the descriptor they wrote with (tar, cp -p). They are set,
+// and the file is armed: its content signature is recorded before. The next stat, or the close
+// of a writer, that finds the content changed clears them. The file cannot be run in between.
+// Outside of the mount the disk answers ETXTBSY as long as the writer is open, and our own
+// descriptor is closed after the last stat. Through the mount admit ensures it.
 
 type setIDs struct {
 	tab *table
@@ -29,16 +28,16 @@ type setIDs struct {
 }
 
 const (
-	// tick is more than the disk's clock ever stands still.
+	// tick is longer than the disk's clock ever stands still.
 	tick = 20 * time.Millisecond
 
-	// neverSeen is no signature: any look finds the content changed.
+	// neverSeen is no file's signature: any stat finds the content changed.
 	neverSeen = 1
 )
 
-// guard comes before a change of attributes. It looks for a write
-// before the change moves the times, and arms the file before it gets bits: a
-// write or a close from here on is after it.
+// guard runs before a change of attributes. It checks for a write before the change moves the
+// times, and arms the file before it gets bits: a write or a close from this moment on is after
+// it.
 func (k *setIDs) guard(op *wsfs.Op, ino wsfs.Ino, h *handle, in *wsfs.SetAttr) error {
 	gives := in.Mode != nil && privMode(*in.Mode) != 0
 	armed, unseen := k.state(ino)
@@ -65,7 +64,7 @@ func (k *setIDs) guard(op *wsfs.Op, ino wsfs.Ino, h *handle, in *wsfs.SetAttr) e
 	return err
 }
 
-// state says whether a file is armed, and whether it is written to unseen.
+// state reports whether a file is armed, and whether it may be written to unseen.
 func (k *setIDs) state(ino wsfs.Ino) (armed, unseen bool) {
 	n, ok := k.tab.lock(ino)
 	if !ok {
@@ -75,9 +74,9 @@ func (k *setIDs) state(ino wsfs.Ino) (armed, unseen bool) {
 	return n.ext != nil && n.ext.setID != 0, n.regular() && n.ext.unseenWriter()
 }
 
-// quietMoment returns the content's signature at a moment from which on every write
-// moves the times: they stand still within a tick of the disk's clock. Where
-// a process writes all the time there is no such moment.
+// quietMoment returns the content's signature at a moment from which on every write changes the
+// times: they stand still within a tick of the disk's clock. If a process writes all the time
+// there is no such moment, and it returns neverSeen.
 func quietMoment(h *handle, st *stat) (uint64, error) {
 	for range 2 * int(tick/time.Millisecond) {
 		var now unix.Timespec
@@ -96,8 +95,8 @@ func quietMoment(h *handle, st *stat) (uint64, error) {
 	return neverSeen, nil
 }
 
-// unseenWriter says whether a caller that may not keep set-id bits has the file open
-// for writes that the kernel passes through.
+// unseenWriter reports whether a caller that may not keep set-id bits has the file open for
+// writes that the kernel passes through.
 func (e *ext) unseenWriter() bool {
 	if e == nil {
 		return false
@@ -123,8 +122,7 @@ func (k *setIDs) arm(ino wsfs.Ino, sig uint64) {
 	}
 }
 
-// rearm takes note of content or times that were set by a change of our own. st
-// is the file after it.
+// rearm records content or times that a change of our own has set. st is the file after it.
 func (k *setIDs) rearm(ino wsfs.Ino, in *wsfs.SetAttr, st *stat) {
 	if in.Size == nil && !setsMtime(in) {
 		return
@@ -139,8 +137,8 @@ func (k *setIDs) rearm(ino wsfs.Ino, in *wsfs.SetAttr, st *stat) {
 	}
 }
 
-// disarm takes set-id bits away that a write made void, and updates st, which is
-// what was just seen of the file.
+// disarm clears set-id bits if the content has changed since the file was armed, and updates
+// st, which is the latest stat of the file.
 func (k *setIDs) disarm(ino wsfs.Ino, st *stat) {
 	h := k.beginDisarm(ino, st)
 	if h == nil {
@@ -153,8 +151,8 @@ func (k *setIDs) disarm(ino wsfs.Ino, st *stat) {
 	_ = k.tab.end(ino, h.fd, st)
 }
 
-// beginDisarm begins a change that takes bits away, and returns a descriptor for it;
-// nil where there is nothing to take.
+// beginDisarm begins a change that clears bits, and returns a descriptor for it; nil if there
+// is nothing to clear.
 func (k *setIDs) beginDisarm(ino wsfs.Ino, st *stat) *handle {
 	n, ok := k.tab.lock(ino)
 	if !ok {

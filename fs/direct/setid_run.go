@@ -8,27 +8,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Which user a set-id file runs as is decided by the mode that the kernel was last
-// told. The daemon takes the bits from a file that is written to, which the kernel
-// does not see, and an answer about attributes that a write overtakes is thrown
-// away by the kernel. So the disk's rule, that a file is not run and written to at
-// a time, is kept for files with bits, and one that lost them is run only when the
-// kernel has been told so by an answer that nothing can have overtaken.
+// The mode that the kernel was last told decides which user a set-id file runs as. The daemon
+// clears the bits of a file that is written to, which the kernel does not see, and the kernel
+// discards an answer about attributes that a write overtakes. So the disk's rule, that a file
+// is not run and written to at a time, is kept for files with bits, and a file that lost them
+// is run only when the kernel has learned that by an answer that nothing can have overtaken.
 
 const (
 	// fmodeExec is in the flags of an open on behalf of execve(2).
 	fmodeExec = 0x20
 
-	// patience is how long an open waits for files that were closed already: the
-	// kernel sends the release behind close(2).
+	// patience is how long an open waits for the release of files that were already closed: the
+	// kernel sends the release after close(2) returned.
 	patience = time.Second
 
 	// onTheWay is longer than any answer takes to the kernel.
 	onTheWay = 2 * time.Second
 )
 
-// admit is asked when an open file has been entered: of two at a time at least
-// one finds the other. mode is the file's from before.
+// admit is called when an open file has been entered: of two concurrent calls at least one
+// finds the other file. mode is the file's mode from before.
 func (k *setIDs) admit(ino wsfs.Ino, flags, mode uint32) error {
 	switch {
 	case flags&fmodeExec != 0:
@@ -39,8 +38,8 @@ func (k *setIDs) admit(ino wsfs.Ino, flags, mode uint32) error {
 	return nil
 }
 
-// admitRun says ESTALE, on which the kernel looks again, where it may have seen
-// bits that are gone.
+// admitRun returns ESTALE, on which the kernel looks up again, if the kernel may have seen bits
+// that are gone.
 func (k *setIDs) admitRun(ino wsfs.Ino) error {
 	var st stat
 	if _, err := k.res.stat(ino, &st); err != nil {
@@ -57,13 +56,13 @@ func (k *setIDs) admitRun(ino wsfs.Ino) error {
 	}
 	at := k.unsetAt(ino)
 	if privMode(uint32(st.Mode)) != 0 || at == 0 {
-		return nil // as before, or given again since: the kernel was told
+		return nil // as before, or set again since: the kernel was told
 	}
 	time.Sleep(onTheWay - k.now().Sub(time.Unix(0, at)))
 	return syscall.ESTALE
 }
 
-// wait says ETXTBSY where what it waits for does not come.
+// wait returns ETXTBSY if done stays false for the time of patience.
 func (k *setIDs) wait(done func() bool) error {
 	for end := k.now().Add(patience); !done(); time.Sleep(time.Millisecond) {
 		if k.now().After(end) {
@@ -73,7 +72,7 @@ func (k *setIDs) wait(done func() bool) error {
 	return nil
 }
 
-// has says whether one of an inode's open files is such.
+// has reports whether such is true of one of an inode's open files.
 func (k *setIDs) has(ino wsfs.Ino, such func(*file) bool) bool {
 	n, ok := k.tab.lock(ino)
 	if !ok {
@@ -91,7 +90,7 @@ func (k *setIDs) has(ino wsfs.Ino, such func(*file) bool) bool {
 	return false
 }
 
-// noteUnset notes that bits were taken away by a write.
+// noteUnset records that a write has cleared bits.
 func (k *setIDs) noteUnset(ino wsfs.Ino) {
 	if n, ok := k.tab.lock(ino); ok {
 		n.more().unset = k.now().UnixNano()
@@ -111,7 +110,7 @@ func (k *setIDs) unsetAt(ino wsfs.Ino) int64 {
 	return n.ext.unset
 }
 
-// showMode notes that the kernel is about to be told of a mode.
+// showMode notes that the kernel is about to get a mode.
 func (n *inode) showMode(st *stat, now time.Time) {
 	if n.ext == nil || n.ext.unset == 0 || privMode(uint32(st.Mode)) != 0 {
 		return

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A stat is what statx(2) says of a file.
+// A stat is a file's attributes, as statx(2) returns them.
 type stat struct {
 	unix.Statx_t
-	asked uint64 // changes when it was asked for
+	asked uint64 // value of changes when it was requested
 }
 
-// changes counts the changes of inodes by ourselves that are over, in all volumes: see
+// changes counts the finished changes of inodes by ourselves, in all volumes: see
 // inode.overtook.
 var changes atomic.Uint64
 
@@ -26,8 +26,8 @@ const (
 	maxName   = 255
 )
 
-// statAt is statx(2) of a name in a directory, or of the descriptor itself when
-// name is "". It follows nothing and allocates nothing.
+// statAt is statx(2) of a name in a directory, or of the descriptor itself when name is "". It
+// follows no link and allocates nothing.
 func statAt(fd int, name string, st *stat) error {
 	if len(name) > maxName {
 		return syscall.ENAMETOOLONG
@@ -54,15 +54,15 @@ type ident struct {
 	birth uint32
 }
 
-// A disk is what files are told apart by below a root.
+// A disk identifies files below a root.
 type disk struct {
 	dev     uint64
 	mount   uint64 // the kernel's number of the mount that the root lies in
-	noBirth bool   // as if the disk kept no birth times
+	noBirth bool   // treat the disk as one without birth times
 }
 
-// identOf reads the identity out of one statx answer. Where the file system
-// keeps no birth time, the kernel's generation does as well: see handleHash.
+// identOf reads the identity out of one statx answer. Where the file system keeps no birth
+// time, the kernel's generation serves as well: see handleHash.
 func (d *disk) identOf(fd int, name string, st *stat) ident {
 	h := uint64(st.Dev_major)<<32 | uint64(st.Dev_minor)
 	if st.Mask&unix.STATX_BTIME != 0 && !d.noBirth {
@@ -73,9 +73,9 @@ func (d *disk) identOf(fd int, name string, st *stat) ident {
 	return ident{st.Ino, uint32(h >> 16)}
 }
 
-// handleHash hashes the file handle, which holds the inode's generation. A file
-// system without handles gives 0: there a number that is used again while the
-// kernel remembers the old file is told apart by its attributes only.
+// handleHash hashes the file handle, which holds the inode's generation. A file system without
+// handles gives 0: on it, if a number is used again while the kernel remembers the old file,
+// only the attributes distinguish them.
 func handleHash(fd int, name string) uint64 {
 	flags := 0
 	if name == "" {
@@ -103,15 +103,15 @@ func mix(h uint64) uint64 {
 	return h ^ h>>33
 }
 
-// signature is 64 bits of (mtime, ctime, size), never 0. Any change of content,
-// owner, mode or link count moves ctime. The upper half is of contentSignature.
+// signature is 64 bits of (mtime, ctime, size), never 0. Any change of content, owner, mode or
+// link count changes ctime. The upper half is of contentSignature.
 func signature(st *stat) uint64 {
 	c := contentSignature(st)
 	h := mix(c ^ uint64(st.Ctime.Sec)<<30 ^ uint64(st.Ctime.Nsec))
 	return c>>32<<32 | h>>32 | 1
 }
 
-// sameContent says that two signatures differ in ctime at most.
+// sameContent reports whether two signatures differ in ctime at most.
 func sameContent(a, b uint64) bool { return a>>32 == b>>32 }
 
 // contentSignature is signature without ctime.
@@ -119,8 +119,8 @@ func contentSignature(st *stat) uint64 {
 	return mix(mix(uint64(st.Mtime.Sec)<<30^uint64(st.Mtime.Nsec)) ^ st.Size)
 }
 
-// crosses says that a name leads to another mount: its identity and its rules
-// are not ours to give.
+// crosses reports whether a name leads to another mount, whose identities and rules are not
+// ours.
 func (d *disk) crosses(st *stat) bool {
 	if st.Mask&unix.STATX_MNT_ID != 0 {
 		return st.Mnt_id != d.mount
@@ -128,13 +128,13 @@ func (d *disk) crosses(st *stat) bool {
 	return unix.Mkdev(st.Dev_major, st.Dev_minor) != d.dev
 }
 
-// leads says that a name in a directory leads to a file now.
+// leads reports whether a name in a directory leads to a file now.
 func (d *disk) leads(dir *handle, name string, id ident) bool {
 	var st stat
 	return statAt(dir.fd, name, &st) == nil && !d.crosses(&st) && d.identOf(dir.fd, name, &st) == id
 }
 
-// fold makes a 48-bit number of a file's own.
+// fold makes a 48-bit number of the disk's inode number.
 func (d *disk) fold(st *stat) wsfs.Ino {
 	id := st.Ino
 	if dev := unix.Mkdev(st.Dev_major, st.Dev_minor); dev != d.dev {
@@ -170,7 +170,7 @@ func encodeDev(major, minor uint32) uint32 {
 	return minor&0xff | major<<8 | (minor&^0xff)<<12
 }
 
-// decodeDev makes of it what mknod(2) takes.
+// decodeDev makes the device number for mknod(2) of it.
 func decodeDev(rdev uint32) uint64 {
 	return unix.Mkdev(rdev>>8&0xfff, rdev&0xff|rdev>>12&0xfff00)
 }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A table knows every inode by its number, its identity and its name.
+// A table finds every inode by its number, its identity and its name.
 //
 // A number is made of a shard (6 bits), a place in the shard (24) and a
 // generation (18), so that finding a record needs no map. A place that has
@@ -45,7 +45,7 @@ type chunk struct {
 	recs   *[chunkLen]inode // nil while none is in use
 	free   uint32           // first free record plus one
 	live   uint32
-	gen    uint32 // the next chunk here begins with it
+	gen    uint32 // generation of records when memory is allocated anew
 	listed bool   // is in partial
 }
 
@@ -92,7 +92,7 @@ func (t *table) find(id ident) (locked, bool) {
 	return locked{}, false
 }
 
-// findIn is find in a shard that is locked, and stays so.
+// findIn is find in a locked shard, which stays locked.
 func (t *table) findIn(s *shard, id ident, h uint64) (locked, bool) {
 	place, ok := s.ids.find(uint32(h>>32), func(p uint32) bool {
 		n := s.at(p)
@@ -120,7 +120,7 @@ func (t *table) intern(id ident) (l locked, made bool) {
 	return locked{n, number(uint32(h)&(shardCount-1), place, n.gen), t, s}, true
 }
 
-// root makes the record of RootIno, which never goes.
+// root makes the record of RootIno, which is never removed.
 func (t *table) root(id ident, h *handle) {
 	sh, place, _ := split(wsfs.RootIno)
 	s := &t.shards[sh]
@@ -170,8 +170,8 @@ func (c *chunk) fill() {
 	c.free = 1
 }
 
-// free gives a record back, and with the last one of a chunk its memory. One
-// empty chunk is kept, for a shard that goes to and fro.
+// free gives a record back, and with the last one of a chunk its memory. One empty chunk is
+// kept, for a shard whose size goes up and down.
 func (s *shard) free(n *inode, place uint32) {
 	ci := place / chunkLen
 	c := &s.chunks[ci]
@@ -236,7 +236,7 @@ func (t *table) each(f func(ino wsfs.Ino, n *inode)) {
 	}
 }
 
-// count is how many inodes are known.
+// count is the number of known inodes.
 func (t *table) count() (n int) {
 	for i := range t.shards {
 		s := &t.shards[i]
@@ -247,7 +247,7 @@ func (t *table) count() (n int) {
 	return n
 }
 
-// watched says whether a directory's names are watched.
+// watched reports whether a directory's names are watched.
 func (t *table) watched(dir wsfs.Ino) bool {
 	n, ok := t.lock(dir)
 	if !ok {
@@ -257,7 +257,7 @@ func (t *table) watched(dir wsfs.Ino) bool {
 	return n.flags&flagWatched != 0
 }
 
-// reported says whether changes of an inode's attributes reach the watch.
+// reported reports whether changes of an inode's attributes reach the watch.
 func (t *table) reported(ino wsfs.Ino) bool {
 	n, ok := t.lock(ino)
 	if !ok {
@@ -269,7 +269,7 @@ func (t *table) reported(ino wsfs.Ino) bool {
 	return can && t.watched(parent)
 }
 
-// referenced says whether the kernel knows an inode.
+// referenced reports whether the kernel knows an inode.
 func (t *table) referenced(ino wsfs.Ino) bool {
 	n, ok := t.lock(ino)
 	if !ok {
@@ -279,7 +279,7 @@ func (t *table) referenced(ino wsfs.Ino) bool {
 	return n.refs > 0
 }
 
-// forget gives references of the kernel back.
+// forget gives back references of the kernel.
 func (t *table) forget(ino wsfs.Ino, count uint64) {
 	if n, ok := t.lock(ino); ok {
 		n.refs -= min(count, n.refs)

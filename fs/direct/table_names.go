@@ -38,8 +38,8 @@ func (t *table) unname(n *inode, sh, place uint32) {
 	n.name = ""
 }
 
-// named returns an inode other than not that was last seen at a name, or 0. Of
-// the names of a file with several links only the last seen is known.
+// named returns an inode other than not that was last seen at a name, or 0. Of the names of a
+// file with several links only the last seen one is known.
 func (t *table) named(dir wsfs.Ino, name string, not wsfs.Ino) wsfs.Ino {
 	h := t.nameHash(dir, name)
 	ns := &t.names[h&(shardCount-1)]
@@ -59,8 +59,8 @@ func (t *table) named(dir wsfs.Ino, name string, not wsfs.Ino) wsfs.Ino {
 	return 0
 }
 
-// displace takes a name from every inode but one, since it leads there now, and
-// returns one that lost it, or 0. It stops at one to which the name leads by now.
+// displace takes a name from every inode but one, since it leads to that one now, and returns
+// one that lost it, or 0. It stops at one to which the name leads by now.
 func (t *table) displace(dir wsfs.Ino, name string, ino wsfs.Ino, leads func(ident) bool) (lost wsfs.Ino) {
 	for old := t.named(dir, name, ino); old != 0; old = t.named(dir, name, ino) {
 		n, ok := t.lock(old)
@@ -80,7 +80,7 @@ func (t *table) displace(dir wsfs.Ino, name string, ino wsfs.Ino, leads func(ide
 	return lost
 }
 
-// unnamed takes a name from an inode, if it has that, and notes whether others were given it.
+// unnamed takes a name from an inode, if it has it. taken: others gave it to another file.
 func (t *table) unnamed(ino, dir wsfs.Ino, name string, taken bool) bool {
 	n, ok := t.lock(ino)
 	if !ok {

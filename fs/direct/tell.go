@@ -6,8 +6,7 @@ import (
 	wsfs "github.com/wsmount/wsmount/fs"
 )
 
-// A teller passes on what the kernel and the lifecycle bus are to know. Before it is
-// bound it says nothing.
+// A teller passes reports to the kernel and the lifecycle bus. Before bind it drops them.
 type teller struct {
 	note atomic.Pointer[wsfs.Notifier]
 	tab  *table

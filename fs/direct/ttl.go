@@ -7,21 +7,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How long the kernel may believe what it was told.
+// How long the kernel may believe an answer.
 const (
-	// longTTL holds where a watch reports changes. It is not for ever because
-	// one race cannot be closed by us: a name that changes after we looked
-	// and before the kernel has our answer is reported too early, and the
-	// report forgotten.
+	// longTTL applies where a watch reports changes. It is not unlimited because we cannot
+	// close one race: a change of a name after our stat and before the kernel has our answer is
+	// reported too early, and the report forgotten.
 	longTTL = 60 * time.Second
 
-	// shortTTL holds where no change is reported.
+	// shortTTL applies where no change is reported.
 	shortTTL = time.Second
 
-	// newTTL is for the attributes of a file that was just made, and saves the
-	// question that the kernel would ask before its creator has it open. The
-	// file is empty: until it has a size there is nothing to map, and what gives
-	// it one ends the kernel's belief.
+	// newTTL is for the attributes of a new file, and saves the request that the kernel would
+	// send before the creator has it open. The file is empty: until it has a size it cannot be
+	// mapped, and a change of the size ends the kernel's belief.
 	newTTL = time.Millisecond
 )
 
@@ -41,8 +39,8 @@ func (t *table) attrTTL(ino wsfs.Ino, st *stat, covered bool) time.Duration {
 	return n.attrTTL(st, covered)
 }
 
-// attrTTL is how long attributes are believed; covered says that the watch sees
-// changes of them.
+// attrTTL is how long attributes are believed; covered says that the watch sees changes of
+// them.
 func (n *inode) attrTTL(st *stat, covered bool) time.Duration {
 	switch {
 	case n.ext != nil && n.ext.pass > 0:

@@ -13,21 +13,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Options change how a directory is served. The zero value serves it.
+// Options change how a directory is served. The zero value is valid.
 type Options struct {
 	Log *slog.Logger // nil is silent
 
-	// Watch tells the kernel of changes made by others, so that names and
-	// attributes can be believed for long. Without it they are believed for a
-	// second.
+	// Watch reports changes made by others to the kernel, so that it can believe names and
+	// attributes for long. Without it they are believed for a second.
 	Watch bool
 
 	// Root, when set, is the directory to serve; the path is then only a name
 	// for messages. It is duplicated, and stays the caller's.
 	Root *os.File
 
-	// Dev and Ino, when Ino is not 0, are what stat(2) must say of the
-	// directory: it was checked under its path, which may lead elsewhere now.
+	// Dev and Ino, when Ino is not 0, must be the stat(2) numbers of the directory: it was
+	// checked under its path, which may lead to another directory now.
 	Dev, Ino uint64
 
 	// Now is the clock; nil is time.Now.
@@ -36,23 +35,23 @@ type Options struct {
 	// NoPassthrough keeps the kernel from reading and writing by itself.
 	NoPassthrough bool
 
-	// Provider is what user.wsmount.provider says; "local" when empty.
+	// Provider is the value of user.wsmount.provider; "local" when empty.
 	Provider string
 
 	tune tuning
 }
 
-// tuning is what tests change.
+// tuning has the settings that tests change.
 type tuning struct {
 	ring    int // directory descriptors; 0 is a share of RLIMIT_NOFILE
-	files   int // as if RLIMIT_NOFILE were that; 0 is what it is
+	files   int // as if RLIMIT_NOFILE were that; 0 is the real limit
 	noBirth bool
 
 	remote      string         // as if the root lay on that kind of file system
 	refuseWatch func(int) bool // with so many watches, as if the kernel gave no more
 	loseEvents  func() bool    // true loses a batch of events, as an overflow does
-	quiet       time.Duration  // instead of quiet; 0 is that
-	looked      func(key)      // is called between a look at a name and what is made of it
+	quiet       time.Duration  // instead of the constant quiet; 0 is that constant
+	looked      func(key)      // is called between the stat of a name and its entry in the table
 }
 
 // A Volume serves one local directory. See the package comment.
@@ -61,19 +60,19 @@ type Volume struct {
 	now      func() time.Time
 	provider string
 	root     *handle
-	place    string // where the root was, as the kernel names it
+	place    string // path of the root at first, as the kernel names it
 	pass     bool   // the kernel may be offered descriptors
 	ids      creds
 	others   otherMounts
 	files    atomic.Int64
 	requests atomic.Uint32 // for names and opens, so that the walk can give way
 
-	disk   disk        // tells files apart
+	disk   disk        // identifies files
 	fds    descriptors // counts them
 	tab    table       // the inodes
 	res    resolver    // reaches an inode
 	opener opener      // opens a file
-	hot    hot         // names that others replace all the time
+	hot    hot         // names that others keep replacing
 	leases leases      // whether a mapping is left
 	setID  setIDs      // set-id bits and passthrough
 	tell   teller      // the kernel and the bus
@@ -88,8 +87,8 @@ var (
 	_ wsfs.Describer = (*Volume)(nil)
 )
 
-// Open makes a volume of the directory at root. The process's umask becomes 0,
-// because requests carry their own and a thread has none to itself.
+// Open makes a volume of the directory at root. The process's umask becomes 0, because requests
+// carry their own and a thread has none of its own.
 func Open(ctx context.Context, root string, o Options) (*Volume, error) {
 	v, err := open(root, o)
 	if err != nil {
@@ -126,7 +125,7 @@ func open(root string, o Options) (*Volume, error) {
 	return v, nil
 }
 
-// newVolume puts the parts together.
+// newVolume connects the parts of a volume.
 func newVolume(o Options) *Volume {
 	v := &Volume{log: o.Log, now: o.Now, provider: o.Provider}
 	if v.log == nil {
@@ -160,12 +159,11 @@ func openRoot(path string, f *os.File) (int, error) {
 	if f == nil {
 		return unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	}
-	// A second open, not a dup: the caller's position in the directory is his.
+	// A second open, not a dup: the caller keeps its own position in the directory.
 	return openAt(int(f.Fd()), ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
 }
 
-// adoptRoot checks the root and gives it its number, for as long as the volume
-// lives.
+// adoptRoot checks the root and gives it its number, for the lifetime of the volume.
 func (v *Volume) adoptRoot(o Options) error {
 	var st stat
 	if err := statAt(v.root.fd, "", &st); err != nil {
@@ -179,8 +177,8 @@ func (v *Volume) adoptRoot(o Options) error {
 	return nil
 }
 
-// Bind takes the notifier. The volume says nothing before, and then first that watches
-// have failed, if they have.
+// Bind takes the notifier. The volume reports nothing before, and then first that watches have
+// failed, if they have.
 func (v *Volume) Bind(n wsfs.Notifier) {
 	v.tell.bind(n)
 	if v.watch == nil {
@@ -191,7 +189,7 @@ func (v *Volume) Bind(n wsfs.Notifier) {
 	}
 }
 
-// Close lets go of everything. No request may be running, and none may follow.
+// Close releases all descriptors. No request may be running, and none may follow.
 func (v *Volume) Close() error {
 	v.tell.note.Store(nil)
 	if v.watch != nil {
@@ -209,29 +207,29 @@ func (v *Volume) Close() error {
 	return nil
 }
 
-// Status is what a volume knows of itself.
+// Status is the state of a volume.
 type Status struct {
 	Watch       string // "off", "on", "partial" or "exhausted"
 	WatchWhy    string // for partial, exhausted, and off although wanted
 	Watched     int    // directories
-	Overflows   int64  // times that the kernel lost events and all was read anew
+	Overflows   int64  // times that the kernel lost events and the whole tree was read anew
 	Inodes      int    // known to the kernel or watched
 	OpenFiles   int
 	Descriptors int
 	Refused     int64    // lookups that led to another mount
-	OtherMounts []string // the first paths of those
-	Moved       string   // where the root is now, when that is not where it was
+	OtherMounts []string // the first paths of those lookups
+	Moved       string   // present path of the root, when it has changed
 }
 
-// whereRoot is the path of the root directory as it is now. The kernel knows it
-// without asking the disk.
+// whereRoot is the present path of the root directory. The kernel knows it without asking the
+// disk.
 func (v *Volume) whereRoot() string {
 	path, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", v.root.fd))
 	return path
 }
 
-// Root is a name that leads this process to the directory that is served, whatever has its path
-// by now, until Close.
+// Root is a path that leads this process to the served directory until Close, even when its own
+// path leads elsewhere.
 func (v *Volume) Root() string { return procPath(v.root.fd) }
 
 // Status may be called at any time.
@@ -243,7 +241,7 @@ func (v *Volume) Status() Status {
 		Descriptors: int(v.fds.open.Load()),
 	}
 	st.Refused, st.OtherMounts = v.others.known()
-	if v.fds.open.Load() > 0 { // of which the root is the last to be closed
+	if v.fds.open.Load() > 0 { // the root is the last to be closed
 		if now := v.whereRoot(); now != v.place {
 			st.Moved = now
 		}

@@ -8,9 +8,9 @@ import (
 	"github.com/wsmount/wsmount/fs/direct/internal/inotify"
 )
 
-// A watch keeps what the kernel believes in step with what others do below the root.
-// The mechanism is in package inotify; a watch looks at what is reported, compares it
-// with the table, and tells.
+// A watch keeps the kernel's beliefs up to date with changes that others make below the root.
+// The mechanism is in package inotify; a watch compares the disk with the table for each
+// report, and tells the kernel.
 //
 // Lock order: judging, own changes, shard.
 type watch struct {
@@ -48,11 +48,11 @@ func (w *watch) close() {
 	w.v.fds.open.Add(-w.in.Descriptors())
 }
 
-// current says that no event is missing: what is watched may be believed.
+// current reports whether no event is missing: watched names may be believed.
 func (w *watch) current() bool { return w != nil && w.in.Current() }
 
-// add puts a watch on a directory. false: it has none, and nothing about its
-// names may be believed for long.
+// add puts a watch on a directory. false: it has none, and nothing about its names may be
+// believed for long.
 func (w *watch) add(dir wsfs.Ino, h *handle) bool {
 	at, ok := w.in.Add(dir, h.procPath())
 	if ok && !w.watches(at) {
@@ -62,7 +62,7 @@ func (w *watch) add(dir wsfs.Ino, h *handle) bool {
 	return ok
 }
 
-// watches notes that a directory has a watch, unless it was removed, and is only held.
+// watches records a directory's watch, unless the directory was removed and is only open.
 func (w *watch) watches(at inotify.Watch) bool {
 	n, ok := w.v.tab.lock(at.Dir)
 	if !ok {
@@ -92,14 +92,14 @@ func (w *watch) lost(at inotify.Watch) {
 	n.settle()
 }
 
-// Failed tells why directories are without a watch.
+// Failed reports why directories are without a watch.
 func (w *watch) Failed(err error) {
 	if n := w.v.tell.notifier(); n != nil {
 		n.Failed("", err)
 	}
 }
 
-// Requests counts what the walk gives way to.
+// Requests counts the requests that the walk gives way to.
 func (w *watch) Requests() uint32 { return w.v.requests.Load() }
 
 func (w *watch) status(st *Status) {
@@ -107,17 +107,17 @@ func (w *watch) status(st *Status) {
 	st.Watch, st.WatchWhy, st.Watched, st.Overflows = in.State, in.Why, in.Watched, in.Overflows
 }
 
-// An ownChange is a change of a name by a request. Until its end, reports of the name
-// are put off.
+// An ownChange is a change of a name by a request. Until its end, reports of the name are put
+// off.
 type ownChange struct {
 	w       *watch // nil where the name is not watched
 	key     key
-	changed bool  // it came about
-	made    ident // the file that the name leads to by it, if any
-	gone    bool  // the name leads to none
+	changed bool  // it succeeded
+	made    ident // the file that it gave the name, if any
+	gone    bool  // it left the name without a file
 }
 
-// ownBegin says that a request is about to change a name.
+// ownBegin notes that a request is about to change a name.
 func (v *Volume) ownBegin(watched bool, dir wsfs.Ino, name string) ownChange {
 	c := ownChange{key: key{Dir: dir, Name: name}}
 	if v.watch != nil && watched {
@@ -127,7 +127,7 @@ func (v *Volume) ownBegin(watched bool, dir wsfs.Ino, name string) ownChange {
 	return c
 }
 
-// end says that the change is over, and that the table knows about it.
+// end notes that the change is over and entered in the table.
 func (c *ownChange) end() {
 	switch {
 	case c.w == nil:

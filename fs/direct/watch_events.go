@@ -5,9 +5,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wrote makes a `write` event of a change by others, once for each: when the
-// writer has closed the file, or left it alone for a while. A directory is not
-// written.
+// wrote makes one `write` event for each change by others: when the writer has closed the file,
+// or left it alone for a while. A directory is not written.
 func (j judge) wrote(s *seen) {
 	sig := signature(&s.st)
 	if s.st.Mode&unix.S_IFMT == unix.S_IFDIR && s.mask&unix.IN_MOVED_TO == 0 || s.own.Said == sig {
@@ -26,7 +25,7 @@ func (w *watch) say(k key, sig uint64) {
 	w.v.tell.wrote(k.Dir, k.Name)
 }
 
-// settleDue does what has waited long enough.
+// settleDue handles pending writes and orphans that have waited long enough.
 func (j judge) settleDue() {
 	for k, p := range j.written {
 		if !p.due.After(j.now) {
@@ -46,8 +45,8 @@ func (j judge) settleDue() {
 	}
 }
 
-// unwatchLeft parts with directories that do not lie in the tree any more: what
-// happens there is not ours to know.
+// unwatchLeft gives up directories that are no longer in the tree: changes in them must not be
+// reported.
 func (w *watch) unwatchLeft() {
 	for _, at := range w.in.Watches() {
 		if _, ok := w.v.tab.path(at.Dir); !ok {
@@ -58,9 +57,9 @@ func (w *watch) unwatchLeft() {
 	}
 }
 
-// abandon gives up the descriptor of a directory that lies outside now, so that
-// a process that works in it does not see what happens there. One that was removed
-// stays, as long as the kernel knows it.
+// abandon gives up the descriptor of a directory that is outside the tree now, so that a
+// process that works in it does not see its changes. A removed directory keeps it, as long as
+// the kernel knows it.
 func (w *watch) abandon(dir wsfs.Ino) {
 	n, ok := w.v.tab.lock(dir)
 	if !ok {

@@ -9,18 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Judging an event compares what lies under the name now with what the kernel
-// was last told. Equal: it was our own doing, or a request saw the change first.
-// Which process did it cannot be asked, and need not be: what counts is whether the
-// kernel believes something that is wrong.
+// Judging an event compares the file at the name now with the kernel's last answer. Equal: the
+// change was our own, or a request saw it first. Which process made it cannot be asked, and
+// need not be: it only matters whether the kernel believes something wrong.
 type judging struct {
 	mu      sync.Mutex // guards the rest; see judge
 	written map[key]pendingWrite
 	retries []retry
 	orphans map[wsfs.Ino]time.Time // watched directories that lost their name
 	good    time.Time              // when the last complete batch was handled
-	lost    time.Time              // no event is missing from before
-	armed   bool                   // Handle will be called when something is due
+	lost    time.Time              // no event from before this time is missing
+	armed   bool                   // Handle will be called when a job is due
 }
 
 // A pendingWrite is a `write` event that waits for the writer to finish.
@@ -39,12 +38,12 @@ const (
 	// retryDelay is for names that a request is changing right now.
 	retryDelay = 10 * time.Millisecond
 
-	// quiet is how long a file must rest before its change is an event, when
-	// no close of it was reported.
+	// quiet is how long a file must rest before its change is an event, when no close of it was
+	// reported.
 	quiet = 50 * time.Millisecond
 
-	// orphanFor is how long a directory that was moved away may take to appear
-	// elsewhere in the tree.
+	// orphanFor is how long a directory that was moved away may take to appear elsewhere in the
+	// tree.
 	orphanFor = 50 * time.Millisecond
 
 	maskNamed   = unix.IN_CREATE | unix.IN_MOVED_TO | inotify.Found
@@ -57,7 +56,7 @@ func (j *judging) init() {
 	j.orphans = map[wsfs.Ino]time.Time{}
 }
 
-// A judge looks at names. There is one at a time, until done.
+// A judge compares names. Only one exists at a time, until done.
 type judge struct {
 	*watch
 	*judging
@@ -77,7 +76,7 @@ func (j judge) takeRetries() []retry {
 	return r
 }
 
-// due is after how much time a judge has something to do again; negative is never.
+// due is the time until a judge has to run again; negative is never.
 func (j judge) due() time.Duration {
 	if len(j.retries) > 0 {
 		return retryDelay
@@ -97,7 +96,7 @@ func (j judge) due() time.Duration {
 	return first
 }
 
-// Handle judges a batch, and what was put off.
+// Handle judges a batch, and the reports that were put off.
 func (w *watch) Handle(b *inotify.Batch) time.Duration {
 	again := w.judgeBatch(b)
 	for _, at := range b.Gone {
@@ -131,7 +130,7 @@ func (w *watch) judgeBatch(b *inotify.Batch) time.Duration {
 	return again
 }
 
-// report looks at one name, of which a batch reports, 0 of none.
+// report judges one name of a batch's report; batch 0 is a look without an event.
 func (j judge) report(r inotify.Report, batch uint64) {
 	k, mask := r.Key, r.Mask
 	if k.Name == "" { // the directory itself
@@ -164,7 +163,7 @@ func (j judge) report(r inotify.Report, batch uint64) {
 	j.tell(&s, n)
 }
 
-// A seen is what a look at a name found.
+// A seen is the result of a look at a name.
 type seen struct {
 	key
 	mask  uint32 // of the report
@@ -175,36 +174,36 @@ type seen struct {
 	st    stat
 }
 
-// made says that the name leads to what a request gave it.
+// made reports whether the name leads to the file that a request gave it.
 func (s *seen) made() bool { return s.own.Made == s.id && s.mask&maskNamed != 0 }
 
-// news is what a look changed of what is known.
+// news are the differences that a look found against the table.
 type news struct {
-	busy     bool     // nothing: a request changes the inode, or has since the look
+	busy     bool     // no comparison: a request changes the inode, or has since the look
 	lost     wsfs.Ino // lost its name
 	attr     wsfs.Ino // has other attributes
 	content  wsfs.Ino // has other content
-	entry    bool     // the name leads elsewhere
+	entry    bool     // the name leads to another file
 	appeared bool     // the name was not known
-	parent   bool     // the directory changed, and no name of it that the kernel knows
+	parent   bool     // the directory changed, but no name in it that the kernel knows
 	wrote    bool
 	deleted  bool
 }
 
-// enter notes in the table what was seen. A request that changes the name waits for
-// it, so that what it leaves there is entered later: see Own.Unchanged.
+// enter records the result of a look in the table. A request that changes the name waits for
+// it, so that its own result is entered later: see Own.Unchanged.
 func (j judge) enter(s *seen) news {
 	switch {
 	case s.there:
 		return j.present(s)
-	case !s.own.Gone || j.v.tab.named(s.Dir, s.Name, 0) != 0: // or a request met what came and went
+	case !s.own.Gone || j.v.tab.named(s.Dir, s.Name, 0) != 0: // or a request saw a file come and go
 		return j.absent(s)
 	}
 	return news{}
 }
 
-// tell passes news on. The locks of the table and of the own changes are free, for
-// a path is asked for.
+// tell passes news on. The locks of the table and of the own changes are free, for it looks up
+// paths.
 func (j judge) tell(s *seen, n news) {
 	note := j.v.tell.notifier()
 	if note != nil {
@@ -234,8 +233,7 @@ func (j judge) tell(s *seen, n news) {
 	}
 }
 
-// look finds out what lies under the name; in a directory that cannot be reached any
-// more there is nothing.
+// look stats the file at the name; a directory that cannot be reached any more has none.
 func (w *watch) look(s *seen) {
 	h, _, err := w.v.res.holdDir(s.Dir)
 	if err != nil {
@@ -247,7 +245,7 @@ func (w *watch) look(s *seen) {
 	}
 }
 
-// absent deals with a name that others removed.
+// absent handles a name that others removed.
 func (j judge) absent(s *seen) news {
 	_, pending := j.written[s.key]
 	delete(j.written, s.key)
@@ -256,8 +254,8 @@ func (j judge) absent(s *seen) news {
 	return news{lost: lost, entry: true, deleted: !blink && (s.mask&maskUnnamed != 0 || lost != 0)}
 }
 
-// unname notes that an inode other than one has lost the name, and returns it; 0 if
-// none is known by it. One that a request has met there since the look keeps it.
+// unname takes the name from the inode recorded there, except but, and returns it; 0 if there
+// is none. An inode that a request has met at the name since the look keeps it.
 func (j judge) unname(s *seen, but wsfs.Ino) wsfs.Ino {
 	n, ok := j.v.tab.lock(j.v.tab.named(s.Dir, s.Name, but))
 	if !ok {
@@ -274,7 +272,7 @@ func (j judge) unname(s *seen, but wsfs.Ino) wsfs.Ino {
 	return n.ino
 }
 
-// present deals with a name that leads to something.
+// present handles a name that leads to a file.
 func (j judge) present(s *seen) news {
 	n, known := j.v.tab.find(s.id)
 	if s.st.Mode&unix.S_IFMT == unix.S_IFDIR && s.mask&(unix.IN_CREATE|unix.IN_MOVED_TO) != 0 &&
@@ -305,7 +303,7 @@ func (j judge) known(s *seen, n locked) news {
 	return j.otherName(s, n)
 }
 
-// unknown: an inode that the kernel does not know.
+// unknown handles an inode that the kernel does not know.
 func (j judge) unknown(s *seen) news {
 	var meanwhile wsfs.Ino // a request or the walker knows it by now
 	if n, known := j.v.tab.find(s.id); known {
@@ -321,9 +319,9 @@ func (j judge) unknown(s *seen) news {
 	}
 }
 
-// meet compares what a report led to with what was last told, and says whether
-// attributes are news, and whether content is, of which the kernel is to be told.
-// own says that the name is our own doing, which is no report of content.
+// meet compares the file that a report led to with the last answer, and returns whether
+// attributes have news, and whether content has, for the kernel. own says that we gave the name
+// ourselves, which is no report of content.
 func (n *inode) meet(st *stat, mask uint32, own bool) (attr, content bool) {
 	sig := signature(st)
 	differs := n.told != sig && n.regular() && n.ext.passes() == 0
@@ -344,7 +342,7 @@ func (n *inode) meet(st *stat, mask uint32, own bool) (attr, content bool) {
 	return attr, content
 }
 
-// sameName: what the kernel knows under this name is what lies there.
+// sameName handles a name that still leads to the file that the kernel knows by it.
 func (s *seen) sameName(n locked) (found news) {
 	attr, content := n.meet(&s.st, s.mask, false)
 	byOthers := s.mask&maskNamed != 0 && !s.made() && s.own.Said != signature(&s.st)
@@ -354,7 +352,7 @@ func (s *seen) sameName(n locked) (found news) {
 	case attr || n.directory() && s.mask&unix.IN_ATTRIB != 0:
 		found.attr = n.ino
 	}
-	found.appeared = byOthers && n.refs == 0 // only the walker saw it: the kernel may believe that there is none
+	found.appeared = byOthers && n.refs == 0 // only the walk saw it: the kernel may believe in no such name
 	found.parent = byOthers
 	found.wrote = content || byOthers
 	return found
@@ -367,8 +365,8 @@ func (e *ext) passes() int32 {
 	return e.pass
 }
 
-// otherName: a file that we know by another name, which it has given up or has
-// beside this one.
+// otherName handles a file that we know by another name, which it has lost or still has beside
+// this one.
 func (j judge) otherName(s *seen, n locked) news {
 	named := s.mask&(maskNamed|inotify.Rescan) != 0
 	_, content := n.meet(&s.st, s.mask, s.made())
@@ -378,7 +376,7 @@ func (j judge) otherName(s *seen, n locked) news {
 	if named = named && !s.made(); named {
 		n.setName(s.Dir, s.Name)
 	}
-	s.own = inotify.Known[ident]{} // what was said of the file was said of its other name
+	s.own = inotify.Known[ident]{} // what Say noted was for its other name
 	switch {
 	case content:
 		return news{entry: named, content: n.ino, wrote: true}
@@ -388,7 +386,7 @@ func (j judge) otherName(s *seen, n locked) news {
 	return news{}
 }
 
-// since says whether a file changed after the last event that was not lost.
+// since reports whether a file changed after the last event that was not lost.
 func (j judge) since(st *stat) bool {
 	const tick = 10 * time.Millisecond // the disk's clock may be that much behind
 	return !timeOf(st.Ctime).Before(j.judging.lost.Add(-tick))

@@ -4,8 +4,8 @@ import (
 	wsfs "github.com/wsmount/wsmount/fs"
 )
 
-// entryChanged tells the kernel that a name changed, and with it the directory,
-// if the kernel knows the directory.
+// entryChanged tells the kernel that a name changed, and with it the directory, if the kernel
+// knows the directory.
 func (w *watch) entryChanged(k key) {
 	w.tellEntry(k, func(n wsfs.Notifier) { n.EntryChanged(k.Dir, k.Name) })
 }

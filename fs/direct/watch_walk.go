@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Visit watches one directory, judges its names and returns its directories,
-// held.
+// Visit watches one directory, judges its names and returns its directories, each kept until
+// Leave.
 func (w *watch) Visit(dir wsfs.Ino, mask uint32) (sub []wsfs.Ino) {
 	h, watched, err := w.v.res.holdDir(dir)
 	if err != nil {
@@ -17,7 +17,7 @@ func (w *watch) Visit(dir wsfs.Ino, mask uint32) (sub []wsfs.Ino) {
 	if !watched && !w.add(dir, h) && mask == 0 {
 		return nil // without a watch nothing is gained
 	}
-	d, err := openStream(h, unix.O_NOATIME) // our reading is not to be seen
+	d, err := openStream(h, unix.O_NOATIME) // our reading must not change the access time
 	if err != nil {
 		return nil
 	}
@@ -53,8 +53,8 @@ func (w *watch) listed(dir wsfs.Ino) {
 	}
 }
 
-// found judges a name that the walk met. A directory that is met in a new one
-// is walked with it.
+// found judges a name that the walk met. A directory that is met in a new one is walked with
+// it.
 func (w *watch) found(k key, mask uint32) {
 	j := w.judge()
 	defer j.done()
@@ -68,7 +68,7 @@ func (w *watch) found(k key, mask uint32) {
 	}
 }
 
-// Enter returns the directory that lies under a name, and keeps it until Leave.
+// Enter returns the directory at a name, and keeps it until Leave.
 func (w *watch) Enter(k key) wsfs.Ino {
 	if k.Name != "" {
 		return w.know(k.Dir, k.Name)
@@ -77,11 +77,11 @@ func (w *watch) Enter(k key) wsfs.Ino {
 	return k.Dir
 }
 
-// Leave lets go of what Enter and Visit kept.
+// Leave releases a directory that Enter or Visit kept.
 func (w *watch) Leave(dir wsfs.Ino) { w.v.tab.notBusy(dir) }
 
-// know enters a directory that perhaps only the watch knows, and keeps it until
-// Leave; 0 when there is none.
+// know enters a directory that perhaps only the watch knows, and keeps it until Leave; 0 when
+// there is none.
 func (w *watch) know(dir wsfs.Ino, name string) wsfs.Ino {
 	v := w.v
 	h, _, err := v.res.holdDir(dir)

@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Extended attributes of every name space are the disk's, by descriptor; an
-// O_PATH descriptor needs the way over /proc, which also reaches a symbolic
-// link itself.
+// Extended attributes of every name space are the disk's, by descriptor; an O_PATH descriptor
+// needs the way over /proc, which also reaches a symbolic link itself.
 
 // GetXattr returns a value.
 func (v *Volume) GetXattr(_ *wsfs.Op, ino wsfs.Ino, name string) ([]byte, error) {
@@ -75,8 +74,8 @@ func (v *Volume) changeXattr(ino wsfs.Ino, f func(h *handle) error) error {
 	return err
 }
 
-// sized calls f, which behaves as getxattr(2), with a buffer that is large
-// enough, also when the value grows meanwhile.
+// sized calls f, which behaves as getxattr(2), with a buffer that is large enough, also when
+// the value grows meanwhile.
 func sized(f func(buf []byte) (int, error)) ([]byte, error) {
 	var room [256]byte
 	n, err := f(room[:])
