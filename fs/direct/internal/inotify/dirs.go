@@ -14,9 +14,8 @@ import (
 const events = unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO |
 	unix.IN_MODIFY | unix.IN_CLOSE_WRITE | unix.IN_ATTRIB | unix.IN_ONLYDIR | unix.IN_EXCL_UNLINK
 
-// RetryWatch is how long no watch is tried after one was refused, and maxRetryWatch
-// when it is refused again and again: each success makes for a walk through the whole
-// tree.
+// RetryWatch is how long no watch is tried after one was refused, and maxRetryWatch the longest
+// such time after repeated refusals: each success causes a walk through the whole tree.
 const (
 	RetryWatch    = 10 * time.Second
 	maxRetryWatch = 10 * time.Minute
@@ -28,7 +27,7 @@ type dirs struct {
 	refuse func(int) bool
 	failed func(error)
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	fd      int
 	by      map[int32]wsfs.Ino
 	closed  bool
@@ -43,7 +42,7 @@ func (d *dirs) open(fd int) {
 	d.fd, d.closed = fd, false
 }
 
-// close says whether this call closed it.
+// close reports whether this call closed it.
 func (d *dirs) close() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -58,7 +57,7 @@ func (d *dirs) isClosed() bool {
 	return d.closed
 }
 
-// add says also whether it is the first watch after others were refused.
+// add also returns whether it is the first watch after others were refused.
 func (d *dirs) add(dir wsfs.Ino, path string) (wd int32, recovered, ok bool) {
 	wd, recovered, err := d.try(dir, path)
 	if err != nil {
@@ -67,7 +66,7 @@ func (d *dirs) add(dir wsfs.Ino, path string) (wd int32, recovered, ok bool) {
 	return wd, recovered, err == nil && wd > 0
 }
 
-// try returns no watch, and no error, while it is not the time to try.
+// try returns no watch, and no error, before the time of the next try.
 func (d *dirs) try(dir wsfs.Ino, path string) (int32, bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -87,14 +86,14 @@ func (d *dirs) try(dir wsfs.Ino, path string) (int32, bool, error) {
 	return int32(wd), recovered, nil
 }
 
-// fail notes that a watch was refused, and tells of the first.
+// fail notes that a watch was refused, and reports the first refusal.
 func (d *dirs) fail(err error) {
 	if news := d.note(err); news != nil {
 		d.failed(news)
 	}
 }
 
-// note returns what is to be told.
+// note returns the failure to report, or nil.
 func (d *dirs) note(err error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -127,8 +126,8 @@ func (d *dirs) failure() error {
 	return failure(d.why)
 }
 
-// walked is told that nothing is left to walk: if all got a watch, the next refusal is
-// the first.
+// walked is called when no job is left: if all directories got a watch, the next refusal counts
+// as the first.
 func (d *dirs) walked() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -146,7 +145,7 @@ func (d *dirs) remove(wd int32) {
 	}
 }
 
-// removed is told of a watch that the kernel removed.
+// removed handles a watch that the kernel removed.
 func (d *dirs) removed(wd int32) (dir wsfs.Ino, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -7,47 +7,47 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Own remembers what the user does to names itself, for the short time between a
-// change and its report. F tells files apart; its zero value is none.
+// Own remembers the user's own changes of names, for the short time between a change and its
+// report. F identifies a file; its zero value is no file.
 type Own[F comparable] struct {
 	batch func() uint64
 	now   func() time.Time
 
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards the fields below
 	ownNames[F]
 	purgedAt time.Time
 }
 
-// ownNames are the names of which something is known.
+// ownNames are the names with recent changes.
 type ownNames[F comparable] struct {
 	names     map[Key]Known[F]
 	change    uint64 // the number of the last change that began
 	forgotten uint64 // of the last one of a name that is not in names any more
 }
 
-// Known is what is known of a name.
+// Known is the record of one name's own changes.
 type Known[F comparable] struct {
 	Underway int    // own changes that have not returned
 	Gone     bool   // we removed it
 	Made     F      // the file that we gave it to
-	Said     uint64 // what Say noted
+	Said     uint64 // the value given to Say
 	Batch    uint64 // the number of the batch under way when the last change returned
 
-	change   uint64 // the number of the last that began
-	reported bool   // that we made it
+	change   uint64 // the number of the last change that began
+	reported bool   // a report of Made was seen
 	at       time.Time
 }
 
-// ownFor is how long what is known of a name is kept where its reports may never
-// come. At worst something is reported once too often.
+// ownFor is how long a name's record is kept if its reports may never come. At worst a change
+// is reported once too often.
 const ownFor = 2 * time.Second
 
-// NewOwn makes one; batch is Watcher.Batch.
+// NewOwn makes an Own; batch is Watcher.Batch.
 func NewOwn[F comparable](batch func() uint64, now func() time.Time) *Own[F] {
 	return &Own[F]{batch: batch, now: now, ownNames: ownNames[F]{names: map[Key]Known[F]{}}}
 }
 
-// Begin says that a request is about to change a name. Fail or End follows.
+// Begin notes that a request is about to change a name. Fail or End follows.
 func (o *Own[F]) Begin(n Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -57,7 +57,7 @@ func (o *Own[F]) Begin(n Key) {
 	o.put(n, k, o.now())
 }
 
-// Fail says that the change did not come about.
+// Fail notes that the change failed.
 func (o *Own[F]) Fail(n Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -66,8 +66,8 @@ func (o *Own[F]) Fail(n Key) {
 	o.put(n, k, o.now())
 }
 
-// End says that the change is over, and entered. made is the file that the name leads
-// to by our doing, if any; gone says that it leads to none.
+// End notes that the change is over and entered. made is the file that the name leads to by our
+// change, if any; gone says that it leads to none.
 func (o *Own[F]) End(n Key, made F, gone bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -76,8 +76,8 @@ func (o *Own[F]) End(n Key, made F, gone bool) {
 	o.put(n, k, o.now())
 }
 
-// Say notes for a while what was said of a name, since the same change may be met
-// twice.
+// Say records for a while a value for the event made of a name, since the same change may be
+// met twice.
 func (o *Own[F]) Say(n Key, what uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -86,7 +86,7 @@ func (o *Own[F]) Say(n Key, what uint64) {
 	o.put(n, k, o.now())
 }
 
-// put keeps what is worth it.
+// put keeps a record unless it is empty.
 func (o *ownNames[F]) put(n Key, k Known[F], now time.Time) {
 	var none F
 	if k.Underway <= 0 && !k.Gone && k.Made == none && k.Said == 0 {
@@ -103,17 +103,16 @@ func (o *ownNames[F]) forget(n Key, k Known[F]) {
 	delete(o.names, n)
 }
 
-// reports says whether reports of what we did may be in a batch. All of them are
-// in the queue when the change returns, so they are in the batch that is being
-// read then or in the next: what comes later is others' doing. Batch 0 is no
-// report but a look, which is never too late.
+// reports reports whether our own changes may be in a batch. All of their events are in the
+// queue when the change returns, so they are in the batch that is being read then or in the
+// next: later ones are of other processes. Batch 0 is no report but a look, which is never too
+// late.
 func (k *Known[F]) reports(batch uint64) bool { return batch == 0 || batch <= k.Batch+1 }
 
-// Explains says that events are our own doing, and nothing else can have happened
-// to the name meanwhile, so that a look at the disk would show nothing new. After
-// a removal of ours whatever others do begins with an event of another kind. The
-// same goes for a file that we made and that was neither written to nor removed;
-// a directory is to be looked into.
+// Explains reports whether events are of our own change, and no other can have happened to the
+// name meanwhile, so that a look at the disk would show nothing new. After a removal of ours
+// any change by others begins with an event of another kind. The same goes for a file that we
+// made and that was neither written to nor removed; a directory must be looked into.
 func (k *Known[F]) Explains(mask uint32) bool {
 	var none F
 	switch {
@@ -125,7 +124,7 @@ func (k *Known[F]) Explains(mask uint32) bool {
 	return k.Made != none && !k.reported && mask == unix.IN_CREATE
 }
 
-// Know returns what is known of a name that explains a report in a batch.
+// Know returns the record of a name as far as it can explain a report in a batch.
 func (o *Own[F]) Know(n Key, batch uint64) Known[F] {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -138,11 +137,11 @@ func (o *Own[F]) Know(n Key, batch uint64) Known[F] {
 	return k
 }
 
-// Unchanged runs enter, unless a request has begun to change the name since Know, so
-// that what was seen meanwhile may be wrong. One that begins now waits until what was
-// seen is entered, and finds it. enter must call nothing of Own. there says whether
-// something was: a second report of it is not explained by our making it, and once
-// something is there again the next removal is not ours.
+// Unchanged runs enter, unless a request has begun to change the name since Know, so that the
+// result of the look may be wrong. A request that begins now waits until enter has returned,
+// and finds its result. enter must call nothing of Own. there says whether the look found a
+// file: a second report of it is not explained by our making it, and once a file is at the name
+// again the next removal is not ours.
 func (o *Own[F]) Unchanged(n Key, since Known[F], there bool, enter func()) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -159,7 +158,7 @@ func (o *Own[F]) Unchanged(n Key, since Known[F], there bool, enter func()) bool
 	return true
 }
 
-// Purge forgets what no report came for.
+// Purge forgets names for which no report came.
 func (o *Own[F]) Purge() {
 	now, batch := o.now(), o.batch()
 	o.mu.Lock()

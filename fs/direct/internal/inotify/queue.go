@@ -11,9 +11,8 @@ import (
 )
 
 const (
-	// batchDelay collects what belongs together: a file that is created,
-	// written and closed is reported once. It is part of the 100 ms within which
-	// a change shows.
+	// batchDelay collects related events: a file that is created, written and closed is
+	// reported once. It is part of the 100 ms within which a change shows.
 	batchDelay = 10 * time.Millisecond
 
 	eventHead = 16
@@ -53,13 +52,13 @@ func (q *queue) next(d *dirs) *Batch {
 	}
 	q.alarm.clear()
 	c := collector{dirs: d, at: map[Key]int{}, Batch: Batch{Number: q.number.Add(1)}}
-	q.drain(&c) // also when the alarm went off: what is due may not be over
+	q.drain(&c) // also after the alarm: pending changes may go on
 	return &c.Batch
 }
 
-// wait says whether there are events. It waits in poll(2) and not in the runtime's
-// poller, which the kernel would wake for every event, also while no goroutine waits
-// for one: three times for each file that a program writes.
+// wait reports whether there are events. It waits in poll(2) and not in the runtime's poller,
+// which the kernel would wake for every event, also while no goroutine waits for one: three
+// times for each file that a program writes.
 func (q *queue) wait() (events bool) {
 	fds := [2]unix.PollFd{{Fd: int32(q.fd), Events: unix.POLLIN}, {Fd: int32(q.bell), Events: unix.POLLIN}}
 	_, err := unix.Poll(fds[:], q.alarm.timeout())
@@ -78,7 +77,7 @@ func (q *queue) wake(in time.Duration) {
 	}
 }
 
-// drain takes what is in the queue, without waiting.
+// drain takes the events in the queue, without waiting.
 func (q *queue) drain(c *collector) {
 	for {
 		n, err := unix.Read(q.fd, q.buf)
@@ -143,14 +142,13 @@ func (c *collector) add(wd int32, mask uint32, name []byte) {
 	c.Reports[i].Mask |= mask
 }
 
-// An alarm is when the reader wakes without an event.
+// An alarm is the time at which the reader wakes without an event.
 type alarm struct {
 	mu   sync.Mutex
 	wake time.Time // zero: not
 }
 
-// set sees to it that the reader wakes within a time, and says whether that is earlier
-// than it would have.
+// set makes the reader wake within a time, and reports whether that is earlier than before.
 func (a *alarm) set(in time.Duration) bool {
 	at := time.Now().Add(in)
 	a.mu.Lock()
@@ -168,8 +166,7 @@ func (a *alarm) clear() {
 	a.wake = time.Time{}
 }
 
-// timeout is for poll(2): how many milliseconds until the alarm, rounded up; -1 is
-// never.
+// timeout is for poll(2): how many milliseconds until the alarm, rounded up; -1 is never.
 func (a *alarm) timeout() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -187,8 +184,8 @@ func newBell() (bell, error) {
 	return bell(fd), err
 }
 
-// ring wakes the reader, now or when it waits next. It fails only where the bell has
-// rung 2^64 times unheard.
+// ring wakes the reader, now or when it waits next. It fails only if the bell has rung 2^64
+// times unheard.
 func (b bell) ring() {
 	_, _ = unix.Write(int(b), binary.NativeEndian.AppendUint64(nil, 1))
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A job is a tree to walk: what lies under a name.
+// A job is a tree to walk, named by its top.
 type job struct {
 	Key
 	mask uint32
@@ -19,7 +19,7 @@ type job struct {
 
 // walks are the jobs of the walk.
 type walks struct {
-	// behind says that events were lost and not everything was compared yet.
+	// behind says that events were lost and not every name was compared yet.
 	behind atomic.Bool
 
 	mu      sync.Mutex // guards jobs, walking and closed
@@ -96,9 +96,9 @@ func (w *walks) busy() bool {
 	return w.walking || len(w.jobs) > 0
 }
 
-// breather is how long the walk through the tree pauses before each directory
-// while requests are under way: none of them waits for it, because a directory that
-// the kernel looks into gets its watch at once.
+// breather is how long the walk through the tree pauses before each directory while requests
+// are under way: none of them waits for it, because a directory that the kernel looks into gets
+// its watch at once.
 const breather = 10 * time.Millisecond
 
 // giveWay pauses if there were requests since the last time.
@@ -113,8 +113,8 @@ func (w *walks) giveWay(requests uint32) {
 	}
 }
 
-// walk is the goroutine that walks. It has a thread of its own, so that it can
-// be less urgent than the requests; the thread ends with it.
+// walk is the goroutine that walks. It has a thread of its own, so that it can have a lower
+// priority than the requests; the thread ends with it.
 func (w *Watcher) walk() {
 	defer w.done.Done()
 	runtime.LockOSThread()

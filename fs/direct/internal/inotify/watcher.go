@@ -14,7 +14,7 @@ type Key struct {
 	Name string
 }
 
-// A Batch is what the events of a few milliseconds come to.
+// A Batch sums up the events of a few milliseconds.
 type Batch struct {
 	Number   uint64 // from 1 on
 	Reports  []Report
@@ -22,7 +22,7 @@ type Batch struct {
 	Overflow bool    // events were lost; the tree is walked with Rescan after this
 }
 
-// A Report says what happened to a name: the bits of inotify(7).
+// A Report has the events of a name, as bits of inotify(7).
 type Report struct {
 	Key
 	Mask uint32
@@ -41,28 +41,28 @@ const (
 	Rescan = 1 << 17
 )
 
-// A User is what is watched for. Handle is called by one goroutine, Enter, Visit,
-// Leave, Walked and Requests by another, and Failed by New and by whichever calls Add.
+// A User receives the reports. One goroutine calls Handle, another Enter, Visit, Leave, Walked
+// and Requests; Failed is called by New and by any goroutine that calls Add.
 type User interface {
-	// Handle takes a batch, perhaps an empty one, and says after how much time it is to
-	// be called again though there is no event; negative: not.
+	// Handle takes a batch, perhaps an empty one, and returns the time after which it must be
+	// called again even without an event; negative: never.
 	Handle(b *Batch) time.Duration
 
-	// Enter returns the directory that lies under a name, or 0, and Visit the
-	// directories in a directory, each to be kept until Leave. A visit adds the watch,
-	// and with a mask it looks at every name as if a report with that mask had come.
+	// Enter returns the directory at a name, or 0, and Visit the directories in a directory,
+	// each to be kept until Leave. A visit adds the watch, and with a mask it looks at every
+	// name as if a report with that mask had come.
 	Enter(k Key) wsfs.Ino
 	Visit(dir wsfs.Ino, mask uint32) []wsfs.Ino
 	Leave(dir wsfs.Ino)
 
-	// Walked is called when the tree was walked with Rescan. What the user knows and
-	// the walk did not meet is to be looked at.
+	// Walked is called when the tree was walked with Rescan. The user must look at the names
+	// that it knows and the walk did not meet.
 	Walked()
 
-	// Requests counts what the walk gives way to.
+	// Requests counts the requests that the walk gives way to.
 	Requests() uint32
 
-	// Failed is told why directories are without a watch.
+	// Failed is called with the reason why directories are without a watch.
 	Failed(err error)
 }
 
@@ -74,7 +74,7 @@ type Options struct {
 
 	Remote string         // as if the root lay on that kind of file system
 	Refuse func(int) bool // with so many watches, as if the kernel gave no more; may be nil
-	Lose   func() bool    // true loses what was read, as an overflow does; may be nil
+	Lose   func() bool    // true drops the bytes read, as an overflow does; may be nil
 }
 
 // A Watcher watches the directories of one tree.
@@ -90,7 +90,7 @@ type Watcher struct {
 	done      sync.WaitGroup
 }
 
-// New makes a watcher. Where nothing can be watched it is off, and Status says why.
+// New makes a watcher. Where nothing can be watched it is off, and Status has the reason.
 func New(user User, o Options) *Watcher {
 	w := &Watcher{user: user, root: o.RootDir, remote: o.Remote, queue: queue{lose: o.Lose}}
 	w.dirs = dirs{now: o.Now, refuse: o.Refuse, failed: user.Failed, by: map[int32]wsfs.Ino{}, closed: true}
@@ -111,7 +111,7 @@ func New(user User, o Options) *Watcher {
 	return w
 }
 
-// Start has the user called, and the tree walked.
+// Start starts the goroutines that call the user, and the walk of the tree.
 func (w *Watcher) Start() {
 	if !w.on {
 		return
@@ -122,7 +122,7 @@ func (w *Watcher) Start() {
 	go w.walk()
 }
 
-// Descriptors are how many it has open until Close.
+// Descriptors is the number of descriptors that it has open until Close.
 func (w *Watcher) Descriptors() int64 {
 	if !w.on {
 		return 0
@@ -141,10 +141,10 @@ func (w *Watcher) Close() {
 	w.queue.close()
 }
 
-// Closed says whether Close was called, or nothing is watched. A long walk ends then.
+// Closed reports whether Close was called, or nothing is watched. A long walk ends then.
 func (w *Watcher) Closed() bool { return w.dirs.isClosed() }
 
-// Add puts a watch on a directory, by a path that leads to it whatever its name. false:
+// Add puts a watch on a directory, by a path that leads to it even if its name changes. false:
 // it has none, and nothing about its names may be believed for long.
 func (w *Watcher) Add(dir wsfs.Ino, path string) (Watch, bool) {
 	wd, recovered, ok := w.dirs.add(dir, path)
@@ -157,10 +157,10 @@ func (w *Watcher) Add(dir wsfs.Ino, path string) (Watch, bool) {
 // Remove takes a watch away. No report of it follows.
 func (w *Watcher) Remove(wd int32) { w.dirs.remove(wd) }
 
-// Watches are all.
+// Watches returns all watches.
 func (w *Watcher) Watches() []Watch { return w.dirs.all() }
 
-// Walk has the walk go through what lies under a name.
+// Walk adds a job: the tree at a name.
 func (w *Watcher) Walk(k Key, mask uint32) { w.walks.put(job{k, mask}) }
 
 // Rescan has every name compared with the disk, as after lost events.
@@ -169,14 +169,14 @@ func (w *Watcher) Rescan() {
 	w.walks.rescan(w.root)
 }
 
-// Current says that no event is missing: what is watched may be believed.
+// Current reports whether no event is missing: watched names may be believed.
 func (w *Watcher) Current() bool { return !w.walks.behind.Load() }
 
-// Batch is the number of the last batch that began. What a system call did before is
-// reported in that one or in the next.
+// Batch is the number of the last batch that began. A system call made before is reported in
+// that one or in the next.
 func (w *Watcher) Batch() uint64 { return w.queue.number.Load() }
 
-// Wake has Handle called within a time though there is no event.
+// Wake makes Handle be called within a time even without an event.
 func (w *Watcher) Wake(in time.Duration) { w.queue.wake(in) }
 
 // read is the goroutine that takes events from the kernel.
@@ -193,10 +193,10 @@ func (w *Watcher) read() {
 	}
 }
 
-// Failure is why directories are without a watch; nil: none is.
+// Failure is the reason why directories are without a watch; nil: all have one.
 func (w *Watcher) Failure() error { return w.dirs.failure() }
 
-// Status is what a watcher knows of itself.
+// Status is the state of a watcher.
 type Status struct {
 	State     string // "off", "on", "partial" or "exhausted"
 	Why       string // for all but "on"
