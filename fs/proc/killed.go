@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// UntilKilled waits until done is closed, or until a thread is being killed whose request
-// the kernel has interrupted, and reports whether it is. The kernel interrupts a request
-// once, for any signal: what follows an interrupt is looked for.
+// UntilKilled waits until done is closed, or until a thread is being killed whose request the
+// kernel has interrupted, and reports whether it is. The kernel interrupts a request once, for
+// any signal: later signals are polled for.
 func UntilKilled(tid uint32, interrupted, done <-chan struct{}) bool {
 	select {
 	case <-interrupted:
