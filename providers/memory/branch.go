@@ -11,16 +11,16 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// line is what a Repository knows of a branch beside the tracked one.
+// line is the state of a branch beside the tracked one.
 type line struct {
-	here   providers.Revision // where it is, or was when the head left it; "": not begun here
-	theirs providers.Revision // where it is at the remote, as far as is known; "": nowhere
-	pushed providers.Revision // what was last pushed to it
+	here   providers.Revision // local tip, or that when the head left it; "": not begun locally
+	theirs providers.Revision // tip at the remote, as far as is known; "": not at the remote
+	pushed providers.Revision // revision last pushed to it
 	url    string             // of its pull request
-	wanted time.Time          // since when there should be one
+	wanted time.Time          // since when it should have one
 }
 
-// lineOf is what is known of a branch, which is noted from then on.
+// lineOf returns the state of a branch, and creates it if need be.
 func (r *Repository) lineOf(branch string) *line {
 	if r.lines[branch] == nil {
 		r.lines[branch] = &line{}
@@ -28,7 +28,7 @@ func (r *Repository) lineOf(branch string) *line {
 	return r.lines[branch]
 }
 
-// validBranch is what git takes for a name, roughly.
+// validBranch reports whether git takes a name for a branch, roughly.
 func validBranch(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" || part[0] == '.' || part[0] == '-' || strings.HasSuffix(part, ".lock") {
@@ -38,7 +38,7 @@ func validBranch(name string) bool {
 	return !strings.Contains(name, "..") && !strings.ContainsAny(name, " ~^:?*[\\")
 }
 
-// tip is where a branch is here.
+// tip is the revision of a branch in the clone.
 func (r *Repository) tip(branch string) providers.Revision {
 	if branch == r.on {
 		return r.head
@@ -46,8 +46,8 @@ func (r *Repository) tip(branch string) providers.Revision {
 	return r.lineOf(branch).here
 }
 
-// unmerged are the revisions that a tip has and the tracked branch lacks. Both
-// locks are held, as for all that follow.
+// unmerged are the revisions that a tip has and the tracked branch lacks. Both locks are held,
+// as for all functions below.
 func (r *Repository) unmerged(tip providers.Revision) map[providers.Revision]bool {
 	lacks := r.remote.revisions.history(tip)
 	for id := range r.remote.revisions.history(r.known) {
@@ -56,8 +56,8 @@ func (r *Repository) unmerged(tip providers.Revision) map[providers.Revision]boo
 	return lacks
 }
 
-// isOver reports whether nothing of a branch waits to be merged: all is, or all
-// was pushed and the branch deleted by who decided about it.
+// isOver reports whether nothing of a branch waits to be merged: all is merged, or all was
+// pushed and then the branch deleted at the remote, which was a decision.
 func (r *Repository) isOver(branch string, tip providers.Revision) bool {
 	l := r.lineOf(branch)
 	return len(r.unmerged(tip)) == 0 || l.theirs == "" && l.pushed == tip
@@ -88,7 +88,7 @@ func (r *Repository) Branches(ctx context.Context) (providers.Branches, error) {
 	})
 }
 
-// Begin implements providers.Brancher. What it asks is a Fetch to the Switches.
+// Begin implements providers.Brancher. With ask it counts as a Fetch for the Switches.
 func (r *Repository) Begin(ctx context.Context, branch string, ask bool) (providers.Revision, error) {
 	if branch != "" && !validBranch(branch) {
 		return "", providers.Fail(name, providers.MethodBegin, providers.Locator{}, fmt.Errorf("branch %q: %w", branch, providers.ErrInvalid), providers.ErrUnavailable)
@@ -105,7 +105,7 @@ func (r *Repository) Begin(ctx context.Context, branch string, ask bool) (provid
 	})
 }
 
-// learnBoth brings here what the remote has of the tracked branch and of another.
+// learnBoth fetches the remote's state of the tracked branch and of another.
 func (r *Repository) learnBoth(ctx context.Context, branch string) error {
 	_, err := do(ctx, r.files, providers.MethodFetch, providers.Locator{}, func() (none struct{}, _ error) {
 		r.remote.mu.Lock()
@@ -119,7 +119,7 @@ func (r *Repository) learnBoth(ctx context.Context, branch string) error {
 	return err
 }
 
-// beginning is where a branch begins, as far as is known.
+// beginning is the revision where a branch begins, as far as is known.
 func (r *Repository) beginning(branch string) providers.Revision {
 	if branch == "" {
 		return r.known
@@ -186,8 +186,8 @@ func (r *Repository) start(branch string, from, to providers.Revision) error {
 	return nil
 }
 
-// upstream is the branch that the head was pushed to: the one it is on or, if
-// that is new, the one it was on before.
+// upstream is the branch that the head was pushed to: the current one or, if that is new, the
+// one that was current before.
 func (r *Repository) upstream() string {
 	if r.remote.branches[r.on] != "" {
 		return r.on
@@ -202,8 +202,8 @@ func (r *Repository) upstream() string {
 	return up
 }
 
-// putAway forgets the branches that the remote has no more, and ends those of
-// which nothing waits to be merged.
+// putAway notes which branches the remote no longer has, and removes those with nothing left to
+// merge.
 func (r *Repository) putAway() {
 	for name, l := range r.lines {
 		if r.remote.branches[name] == "" {
@@ -215,8 +215,8 @@ func (r *Repository) putAway() {
 	}
 }
 
-// onward is where to go on from while commits go to a branch of our own, if that
-// is not the tracked branch; else "".
+// onward is the revision to go on from while commits go to a branch of the clone's own, if that
+// is not in the tracked branch; else "".
 func (r *Repository) onward() providers.Revision {
 	up := r.upstream()
 	r.learnOwn(up)

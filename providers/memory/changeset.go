@@ -6,9 +6,9 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// run makes the tree after a set of the tree before it, as providers.ChangeSet
-// says. It looks at the tree before for all conditions and everything that is
-// taken, so that the order of the changes does not matter.
+// run applies a set to the tree before it, by the rules of providers.ChangeSet. It looks at the
+// tree before for all conditions and everything that is taken, so that the order of the changes
+// does not matter.
 type run struct {
 	before, after tree
 	mint          *mint
@@ -21,7 +21,7 @@ func newRun(t tree, m *mint, set providers.ChangeSet, bodies [][]byte) *run {
 	return &run{before: t, after: t, mint: m, set: set, bodies: bodies}
 }
 
-// do leaves the tree in after and says what each change left.
+// do leaves the new tree in after and returns the entry that each change left.
 func (r *run) do() ([]providers.Info, error) {
 	for _, c := range r.set.Changes {
 		if err := r.places.Add(c); err != nil {
@@ -47,7 +47,7 @@ func (r *run) do() ([]providers.Info, error) {
 	return r.left(), nil
 }
 
-// failed names the change that went wrong.
+// failed names the change that failed.
 func failed(c providers.Change, err error) error {
 	return providers.Fail(name, c.Method(), c.Locator, err, providers.ErrUnavailable)
 }
@@ -86,8 +86,8 @@ func (r *run) checkDelete(c providers.Change) error {
 	return nil
 }
 
-// emptied reports whether the set deletes all that is in the directory n. Where
-// directories come and go with their entries, those below go by themselves.
+// emptied reports whether the set deletes all entries of the directory n. Where directories
+// come and go with their entries, directories below n need no deletion of their own.
 func (r *run) emptied(l providers.Locator, n *node) bool {
 	return n.entries.from("", func(name string, child *node) bool {
 		at := below(l, name)
@@ -127,8 +127,8 @@ func (r *run) checkFrom(i int, c providers.Change) error {
 	return c.If.Allows(providers.MethodMove, standing.describe(c.Locator))
 }
 
-// standing is the entry whose place a change at l takes, and where it was
-// before the set; nil when there is none.
+// standing is the entry whose place a change at l takes, and its place before the set; nil when
+// there is none.
 func (r *run) standing(l providers.Locator) (origin providers.Locator, n *node) {
 	origin, gone, err := r.places.Origin(l)
 	if err != nil || gone {
@@ -138,13 +138,13 @@ func (r *run) standing(l providers.Locator) (origin providers.Locator, n *node) 
 	return origin, n
 }
 
-// place puts what a change makes into the tree after.
+// place puts the entry that a change makes into the tree after.
 func (r *run) place(i int, c providers.Change) error {
 	switch {
 	case !c.From.IsRoot():
 		n := r.take(c)
 		if n.isDir() && n.entries == nil && r.after.goes(n) {
-			r.after.remove(c.Locator) // what stood there was replaced all the same
+			r.after.remove(c.Locator) // the entry in its place was replaced all the same
 			return nil
 		}
 		return r.after.put(c.Locator, n)
@@ -159,7 +159,7 @@ func (r *run) place(i int, c providers.Change) error {
 	}))
 }
 
-// take is what was at From, less what the set deletes below it.
+// take returns the entry that was at From, without those that the set deletes below it.
 func (r *run) take(c providers.Change) *node {
 	n, _ := r.before.look(c.From)
 	depth := len(c.From.Parts())
@@ -177,7 +177,7 @@ func (r *run) take(c providers.Change) *node {
 	return n
 }
 
-// left is what each change left.
+// left returns the entries that the changes left.
 func (r *run) left() []providers.Info {
 	infos := make([]providers.Info, len(r.set.Changes))
 	for i, c := range r.set.Changes {

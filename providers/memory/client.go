@@ -9,8 +9,8 @@ import (
 	"github.com/wsmount/wsmount/providers/memory/wire"
 )
 
-// Capabilities implements providers.Provider: what the server's provider
-// promises, as far as it can be asked for from here.
+// Capabilities implements providers.Provider: those of the server's provider, as far as a
+// client can use them.
 func (c *Client) Capabilities() providers.Capabilities { return c.capabilities }
 
 // Stat implements providers.Provider.
@@ -98,7 +98,7 @@ func (c *Client) Commit(ctx context.Context, set providers.ChangeSet) (providers
 	}
 	set.Changes = slices.Clone(set.Changes)
 	for i := range set.Changes {
-		set.Changes[i].Body = providers.Body{} // a Reader does not travel
+		set.Changes[i].Body = providers.Body{} // a Reader cannot be sent
 	}
 	return wire.Ask[providers.CommitResult](ctx, c.conn, wire.Request{Method: providers.MethodCommit}, wire.CommitArgs{Set: set, Bodies: bodies}, providers.Body{})
 }

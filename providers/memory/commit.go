@@ -51,12 +51,11 @@ func (p *Provider) commit(set providers.ChangeSet, bodies [][]byte) (providers.C
 	return result, nil
 }
 
-// outcomes is what became of the sets with an operation id. A zero result is of
-// one that was refused for its base.
+// outcomes are the results of the sets with an operation id. A zero result means that the set
+// was refused for its base.
 type outcomes map[string]providers.CommitResult
 
-// decide answers a set that needs no more than a look: it was answered before,
-// or is for another head.
+// decide answers a set without running it, if it was answered before or is for another head.
 func (o outcomes) decide(set providers.ChangeSet, head providers.Revision) (result providers.CommitResult, known bool, err error) {
 	result, known = o[set.Op]
 	switch {
@@ -71,20 +70,20 @@ func (o outcomes) decide(set providers.ChangeSet, head providers.Revision) (resu
 	return providers.CommitResult{}, false, nil
 }
 
-// made remembers what a set has made.
+// made records the result of a set.
 func (o outcomes) made(set providers.ChangeSet, result providers.CommitResult) {
 	if set.Op != "" {
 		o[set.Op] = copyResult(result)
 	}
 }
 
-// copyResult keeps what is remembered from what callers do with theirs.
+// copyResult separates the recorded result from the caller's, which may change it.
 func copyResult(r providers.CommitResult) providers.CommitResult {
 	r.Entries = slices.Clone(r.Entries)
 	return r
 }
 
-// readBodies takes all content before the lock is taken.
+// readBodies reads all content before the lock is taken.
 func readBodies(ctx context.Context, changes []providers.Change) ([][]byte, error) {
 	bodies := make([][]byte, len(changes))
 	for i, change := range changes {

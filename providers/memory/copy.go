@@ -15,7 +15,7 @@ func (p *Provider) Copy(ctx context.Context, from, to providers.Locator, opts pr
 			return providers.Info{}, err
 		}
 		if n, _ := p.tree.look(to); repeats(n, opts.Op) {
-			return n.at(to), nil // whatever the source is by now
+			return n.at(to), nil // even if the source has changed since
 		}
 		source, err := p.tree.look(from)
 		switch {
@@ -44,7 +44,7 @@ func (p *Provider) Move(ctx context.Context, from, to providers.Locator, opts pr
 			return providers.Info{}, err
 		}
 		if n, _ := p.tree.look(to); repeats(n, opts.Op) {
-			return n.at(to), nil // whatever is at from by now
+			return n.at(to), nil // even if from has another entry by now
 		}
 		source, err := p.tree.look(from)
 		if err != nil {

@@ -8,12 +8,11 @@ import (
 	"github.com/wsmount/wsmount/providers/memory/wire"
 )
 
-// served are the abilities that have a place in a request.
+// served are the abilities that a request can carry.
 const served = providers.AbilityCopy | providers.AbilityMove | providers.AbilityAttr | providers.AbilityCommit |
 	providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync | providers.AbilityDiffer
 
-// Client is a provider in another process. It connects anew when the server
-// was away.
+// Client is a provider in another process. It connects anew when the server was away.
 type Client struct {
 	conn         *wire.Conn
 	capabilities providers.Capabilities
@@ -31,16 +30,15 @@ var _ interface {
 	providers.Differ
 } = (*Client)(nil)
 
-// Dial reaches a server (package integration/memoryserver) at a network ("unix", "tcp") and address as net.Dial
-// takes them. It fails with ErrUnavailable when nobody answers. The server's
-// provider stays open when the client closes.
+// Dial reaches a server (package integration/memoryserver) at a network ("unix", "tcp") and
+// address as net.Dial takes them. It fails with ErrUnavailable when no server answers. The
+// server's provider stays open when the client closes.
 func Dial(ctx context.Context, network, address string) (*Client, error) {
 	return DialClone(ctx, network, address, "", "")
 }
 
-// DialClone is Dial for a clone of a remote that is served: all who
-// give one name use one clone. branch is what it tracks; "": main. ErrInvalid
-// when the clone tracks another.
+// DialClone is Dial for a clone of a served remote: all callers that give one name use one
+// clone. branch is the branch it tracks; "": main. ErrInvalid when the clone tracks another.
 func DialClone(ctx context.Context, network, address, name, branch string) (*Client, error) {
 	return dial(ctx, wire.Clone{Name: name, Branch: branch}, func(ctx context.Context) (net.Conn, error) {
 		var d net.Dialer
@@ -55,7 +53,7 @@ func dial(ctx context.Context, c wire.Clone, connect func(context.Context) (net.
 		client.conn.Close()
 		return nil, err
 	}
-	caps.ConcurrentWriters = true // they all ask the one server
+	caps.ConcurrentWriters = true // all clients use the one server
 	client.capabilities = caps
 	client.capabilities.Abilities &= served
 	return client, nil

@@ -24,8 +24,8 @@ func (r *Repository) Differences(ctx context.Context, from, to providers.Revisio
 
 type differing []providers.Difference
 
-// below adds what two directories have differently; nil has nothing. What they
-// share is not looked at.
+// below adds the differences between two directories; nil is an empty one. Shared parts are not
+// compared.
 func (d *differing) below(at providers.Locator, was, is *node) error {
 	if was == is {
 		return nil

@@ -15,14 +15,13 @@ import (
 	"github.com/wsmount/wsmount/providers/memory/wire"
 )
 
-// Driver opens stores under the name "memory". Without configuration a store
-// is new and empty, and gone when it is closed. With the key "socket", the
-// absolute name of a Unix socket, it is what another process serves there (see
-// package wire); with "clone", and "branch" if it is not main, a clone of the remote
-// that another process serves.
+// Driver opens stores under the name "memory". Without configuration a store is new and empty,
+// and gone when it is closed. With the key "socket", the absolute name of a Unix socket, it is
+// the provider that another process serves at it (see package wire); with "clone", and "branch"
+// if it is not main, a clone of the remote that another process serves.
 //
-// The socket must be this user's own, closed to all others, and what answers
-// must be a process of this user: whoever holds the socket holds the files.
+// The socket must be this user's own, closed to all others, and the serving process must be
+// this user's: the owner of the socket has the files.
 func Driver() providers.Driver {
 	keys := []string{"socket", "clone", "branch"}
 	promises := capabilities()
@@ -60,9 +59,9 @@ func openSettings(ctx context.Context, s providers.Settings, keys []string) (pro
 	return client, nil
 }
 
-// connectOwn connects to a socket that nobody else can use or offer. It looks
-// at the name first, because a stranger's socket must not even hear from us,
-// and at the peer afterwards, because the name may have changed hands.
+// connectOwn connects to a socket that no other user can use or offer. It checks the name
+// first, because another user's socket must receive nothing from us, and the peer afterwards,
+// because the name may have changed hands.
 func connectOwn(ctx context.Context, socket string) (net.Conn, error) {
 	fi, err := os.Lstat(socket)
 	if err != nil {

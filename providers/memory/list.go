@@ -45,7 +45,7 @@ func (p *Provider) List(ctx context.Context, l providers.Locator, opts providers
 	return page, err
 }
 
-// begins gives the segments below l to go on after.
+// begins returns the segments below l after which the page begins.
 func begins(l providers.Locator, opts providers.ListOptions) ([]string, error) {
 	if opts.Token != "" {
 		return parseToken(l, opts.Token)
@@ -87,7 +87,7 @@ func (p *Provider) page(n *node, l providers.Locator, after []string, recursive 
 	return page
 }
 
-// listed is what a listing says of an entry.
+// listed is the part of an entry's description that a listing has.
 func (p *Provider) listed(info providers.Info) providers.Info {
 	if p.mint.caps.ListComplete {
 		return info
@@ -98,7 +98,7 @@ func (p *Provider) listed(info providers.Info) providers.Info {
 	}
 	listed := providers.Info{Locator: info.Locator, Kind: kind, Size: info.Size, Version: info.Version}
 	if len(info.Attr.Xattrs) > 0 && kind == info.Kind {
-		// As a store does that knows what of an entry a listing has no room for.
+		// As a store that knows which attributes of an entry its listing has no room for.
 		listed.Attr, listed.Untold = info.Attr.Keep(info.Attr.Valid&^providers.AttrXattrs), untold(info.Attr)
 	}
 	return listed
@@ -120,9 +120,8 @@ type scan struct {
 	visit     func(l providers.Locator, n *node)
 }
 
-// walk visits what is below dir, which is at l, from behind the segments of
-// after on. It does not look into what lies wholly before. It reports whether
-// to go on.
+// walk visits the entries below dir, which is at l, that come after the segments of after. It
+// skips directories that lie wholly before. It reports whether to go on.
 func (s *scan) walk(dir *node, l providers.Locator, after []string) bool {
 	first := ""
 	if len(after) > 0 {
@@ -148,7 +147,7 @@ func (s *scan) walk(dir *node, l providers.Locator, after []string) bool {
 	})
 }
 
-// below is the child of l; names in the tree are good ones.
+// below is the child of l; names in the tree are valid.
 func below(l providers.Locator, name string) providers.Locator {
 	child, err := l.Child(name)
 	if err != nil {

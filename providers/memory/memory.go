@@ -1,24 +1,21 @@
 // Package memory is a provider whose bytes live in this process.
 //
-// It knows nothing but trees of nodes, and promises what the contract of
-// package providers can promise at most for a conditional store: atomic
-// conditions on every verb, operation ids, attributes, complete and recursive
-// listings, copies, moves and atomic change sets. It keeps everything in
-// memory and loses it with the process; Serve lets it outlive the programs
-// that use it, which reach it with Dial.
+// It knows nothing but trees of nodes, and promises the most that the contract of package
+// providers allows for a conditional store: atomic conditions on every verb, operation ids,
+// attributes, complete and recursive listings, copies, moves and atomic change sets. It keeps
+// everything in memory and loses it with the process; package integration/memoryserver lets it
+// outlive the programs that use it, which reach it with Dial.
 //
 //	p := memory.New(memory.Options{})
 //	info, err := p.Write(ctx, l, providers.String("hello"), providers.WriteOptions{If: providers.IfAbsent()})
 //
-// It is made for tests: the same calls with the same clock give the same
-// versions. Options.Without makes it a poorer store, such as a bucket, and
-// [Switches] make it slow, unreachable or forgetful while it is used, from
-// this process or from another. Like a bucket it keeps the ETag when only
-// metadata change.
+// It is made for tests: the same calls with the same clock give the same versions.
+// Options.Without makes it a poorer store, such as a bucket, and [Switches] make it slow,
+// unreachable or forgetful while it is used, from this process or from another. Like a bucket
+// it keeps the ETag when only metadata change.
 //
-// A [Remote] has branches of whole-tree revisions, and a [Repository] is a
-// clone of it that is committed to, pushed and fetched: what git is to the
-// contract, without git.
+// A [Remote] has branches of whole-tree revisions, and a [Repository] is a clone of it that is
+// committed to, pushed and fetched: the part of git in the contract, without git.
 package memory
 
 import (
@@ -36,7 +33,7 @@ const (
 	defaultPageSize = 1000
 )
 
-// Options: the zero value works.
+// Options of a store; the zero value works.
 type Options struct {
 	Now      func() time.Time // nil: time.Now; versions move on even if it stands still
 	PageSize int              // entries in a page of List at most; 0: 1000
@@ -44,14 +41,14 @@ type Options struct {
 	// tree and without any lock, so that a test can change the tree just then;
 	// nil: nothing. An error ends the verb.
 	Hook func(ctx context.Context, m providers.Method, l providers.Locator) error
-	// Without is what the store does not promise, and then does not do:
-	// EmptyDirs, Symlinks, Metadata, ListComplete, RecursiveList, ListAfter,
-	// OperationIDs, UniqueVersions, members of Attributes and of Abilities.
-	// Anything else in it means nothing.
+	// Without are the capabilities that the store does not promise, and then does not have:
+	// EmptyDirs, Symlinks, Metadata, ListComplete, RecursiveList, ListAfter, OperationIDs,
+	// UniqueVersions, members of Attributes and of Abilities. Anything else in it means
+	// nothing.
 	Without  providers.Capabilities
 	NoDigest bool // Info.Digest is empty
-	// ImpliedDirs: a directory that only Write made goes with its last entry.
-	// Such a store takes no sets.
+	// ImpliedDirs: a directory that only a Write has made is removed with its last entry. Such
+	// a store takes no sets.
 	ImpliedDirs bool
 	DearCopy    bool // is promised, and costs nothing
 	// AttrsMoveETag: attributes that change give content another ETag, as they do to an
@@ -60,11 +57,11 @@ type Options struct {
 	// MaxXattrs bounds the extended attributes that Write and SetAttr take, in
 	// bytes of names and values; 0: no bound.
 	MaxXattrs int
-	// Delay is what the Switches begin with, and Sleep how they wait for it:
-	// until the time has passed, or with the error of ctx; nil: a timer.
+	// Delay is the initial delay of the Switches, and Sleep how they wait for it: until the
+	// time has passed, or with the error of ctx; nil: a timer.
 	Delay time.Duration
 	Sleep func(ctx context.Context, d time.Duration) error
-	// Branch is what a Repository tracks; "": main.
+	// Branch is the branch that a Repository tracks; "": main.
 	Branch string
 }
 
@@ -90,7 +87,7 @@ var _ interface {
 	providers.Committer
 } = (*Provider)(nil)
 
-// New is an empty store.
+// New makes an empty store.
 func New(opts Options) *Provider {
 	caps := without(capabilities(), opts.Without)
 	caps.DearCopy = opts.DearCopy
@@ -129,7 +126,7 @@ func capabilities() providers.Capabilities {
 	}
 }
 
-// without is c less what the store is to do without.
+// without is c without the capabilities in less.
 func without(c, less providers.Capabilities) providers.Capabilities {
 	c.EmptyDirs = c.EmptyDirs && !less.EmptyDirs
 	c.Symlinks = c.Symlinks && !less.Symlinks
@@ -190,7 +187,7 @@ func do[R any](ctx context.Context, p *Provider, m providers.Method, l providers
 	return result, nil
 }
 
-// able begins a verb of an ability.
+// able checks the ability of a verb.
 func (p *Provider) able(a providers.Ability) error {
 	if !p.mint.caps.Abilities.Has(a) {
 		return providers.ErrUnsupported

@@ -10,14 +10,14 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// mint makes nodes, with versions, and of what they are given keeps what the
-// store promises. Who uses it holds a lock.
+// mint makes nodes, with versions, and keeps those of the given attributes that the store
+// promises. Its user guards it by a lock.
 type mint struct {
 	now           func() time.Time
 	caps          providers.Capabilities
 	noDigest      bool
 	attrsMoveETag bool
-	changes       int64 // how many there were; ETags and revisions count it
+	changes       int64 // number of changes so far; ETags and revisions count it
 	last          int64 // the newest Version.Modified
 }
 
@@ -47,8 +47,7 @@ func (m *mint) file(content []byte, opts providers.WriteOptions) *node {
 	return n.marked(m)
 }
 
-// marked gives kind and mode a place in a version that has no time: they are
-// part of what a git entry is.
+// marked adds kind and mode to a version that has no time: a git entry includes them.
 func (n *node) marked(m *mint) *node {
 	if !n.isDir() && m.caps.Attributes.Has(providers.AttrExec) {
 		n.version.ETag = fmt.Sprintf("%.16s-%s-%o", n.version.ETag, n.kind, n.attr.Mode)
@@ -80,7 +79,7 @@ func (m *mint) changed(n *node, attr providers.Attr, metadata map[string]string,
 	return changed.marked(m)
 }
 
-// keep is what the store keeps of attributes.
+// keep is the part of the attributes that the store keeps.
 func (m *mint) keep(kind providers.Kind, attr providers.Attr) providers.Attr {
 	set := m.caps.Attributes
 	if kind != providers.KindFile {

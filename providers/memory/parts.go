@@ -10,7 +10,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// maxParts is what the contract's limits are tried with.
+// maxParts is the number that tests of the contract's limits use.
 const maxParts = 10_000
 
 // StartParts implements providers.Multiparter.
@@ -87,7 +87,7 @@ func (u *parted) CopyPart(ctx context.Context, n int, from providers.Locator, op
 	})
 }
 
-// keep keeps a part of an upload that is still going on.
+// keep stores a part of an upload that has not ended.
 func (u *parted) keep(ctx context.Context, m providers.Method, n int, part func() ([]byte, error)) error {
 	_, err := do(ctx, u.p, m, u.l, func() (struct{}, error) {
 		if n < 1 || n > maxParts {
@@ -143,7 +143,7 @@ func (u *parted) Abort(ctx context.Context) error {
 	return err
 }
 
-// end is what ends an upload in a verb.
+// end ends an upload within a verb.
 func (u *parted) end() {
 	u.p.uploads = slices.DeleteFunc(u.p.uploads, func(other *parted) bool { return other == u })
 }

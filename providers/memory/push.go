@@ -46,7 +46,7 @@ func (r *Repository) Push(ctx context.Context, opts providers.PushOptions) (prov
 	})
 }
 
-// mayPush says whether the remote's branch may go to the head.
+// mayPush returns an error unless the remote's branch may go to the head.
 func (r *Repository) mayPush(opts providers.PushOptions) error {
 	theirs, there := r.remote.branches[opts.Branch]
 	switch {

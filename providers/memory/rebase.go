@@ -62,8 +62,8 @@ type threeWay struct {
 	err     error
 }
 
-// entry is what a name has when what changed from base to theirs is changed in
-// ours; nil stands for nothing, in all of them.
+// entry applies the change of a name from base to theirs to ours, and returns the resulting
+// entry; nil stands for no entry, in all of them.
 func (t *threeWay) entry(path string, base, ours, theirs *node) *node {
 	isDir := func(n *node) bool { return n != nil && n.isDir() }
 	isFile := func(n *node) bool { return n != nil && n.kind == providers.KindFile }

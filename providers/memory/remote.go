@@ -13,16 +13,16 @@ import (
 // mainBranch is tracked where no other is named.
 const mainBranch = "main"
 
-// Remote is where clones push to and fetch from: branches of revisions, each of
-// a whole tree. Make it with NewRemote. All methods may be used at once.
+// Remote is the store that clones push to and fetch from: branches of revisions, each of a
+// whole tree. Make it with NewRemote. All methods may be used at once.
 type Remote struct {
 	now func() time.Time
 
-	mu        sync.Mutex // guards all below; taken while a clone's is held
+	mu        sync.Mutex // guards all below; taken while a clone's lock is held
 	revisions commits
 	branches  map[string]providers.Revision
 	pulls     map[string]string // URL of the pull request from a branch
-	mint      mint              // of what Tamper writes
+	mint      mint              // of the content that Tamper writes
 }
 
 // revision is a commit. It never changes.
@@ -30,10 +30,10 @@ type revision struct {
 	number  int // later than those of its parents
 	parents []providers.Revision
 	tree    tree
-	set     providers.ChangeSet // for what it says; without changes
+	set     providers.ChangeSet // for its message and authors; without changes
 }
 
-// NewRemote has no branch yet. now is the clock; nil: time.Now.
+// NewRemote makes a Remote without a branch. now is the clock; nil: time.Now.
 func NewRemote(now func() time.Time) *Remote {
 	if now == nil {
 		now = time.Now
@@ -45,16 +45,15 @@ func NewRemote(now func() time.Time) *Remote {
 	}
 }
 
-// Branches are the branches and where they are.
+// Branches returns the branches and their revisions.
 func (r *Remote) Branches() map[string]providers.Revision {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.branches)
 }
 
-// Tamper commits one change to a branch ("": main) the way a stranger's push
-// does, and makes the branch if need be; a nil content removes what is there,
-// with all below it.
+// Tamper commits one change to a branch ("": main) as another user's push does, and makes the
+// branch if need be; a nil content removes the entry, with all below it.
 func (r *Remote) Tamper(branch string, l providers.Locator, content []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,8 +67,8 @@ func (r *Remote) Tamper(branch string, l providers.Locator, content []byte) erro
 	return nil
 }
 
-// Reset is a stranger's forced push: the branch ("": main) is at a revision
-// that some clone has pushed or committed, or is deleted with "".
+// Reset is another user's forced push: it moves the branch ("": main) to a revision that some
+// clone has pushed or committed, or deletes it with "".
 func (r *Remote) Reset(branch string, to providers.Revision) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,7 +91,7 @@ func (r *Remote) Dump(branch string) []string {
 	return dump(root)
 }
 
-// Logged is what a revision says of itself.
+// Logged is the description of a revision.
 type Logged struct {
 	Revision  providers.Revision
 	Parents   []providers.Revision
@@ -125,7 +124,7 @@ func orMain(branch string) string {
 	return branch
 }
 
-// commits are all that a remote has.
+// commits are all revisions of a remote.
 type commits map[providers.Revision]*revision
 
 // tree is that of a revision, empty for none.
@@ -136,7 +135,7 @@ func (r commits) tree(id providers.Revision) tree {
 	return tree{root: emptyDir, flat: true}
 }
 
-// add is a new revision.
+// add makes a new revision.
 func (r commits) add(t tree, set providers.ChangeSet, parents ...providers.Revision) providers.Revision {
 	set.Changes = nil
 	number := len(r) + 1

@@ -11,19 +11,18 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Repository is a clone of a Remote: what is committed stays in it until it is
-// pushed. It promises what git can: no directories without entries, of all
-// attributes only whether a file may be executed, versions that are made of the
-// content. Make it with NewRepository.
+// Repository is a clone of a Remote: its commits stay in it until they are pushed. It promises
+// as much as git can: no directories without entries, of all attributes only whether a file may
+// be executed, versions that are made of the content. Make it with NewRepository.
 type Repository struct {
-	files  *Provider // what is checked out: the tree of head; its lock guards all below
+	files  *Provider // the checkout: the tree of head; its lock guards all below
 	remote *Remote
 	branch string
 	head   providers.Revision
-	on     string                      // where commits go: branch, or one of its own
-	lines  map[string]*line            // what is known of the branches of its own
-	known  providers.Revision          // where the tracked branch was when we last heard
-	has    map[providers.Revision]bool // the revisions that are here
+	on     string                      // where commits go: branch, or one of the clone's own
+	lines  map[string]*line            // state of the branches of its own
+	known  providers.Revision          // revision of the tracked branch at the last fetch or push
+	has    map[providers.Revision]bool // the revisions in the clone
 }
 
 var _ interface {
@@ -37,7 +36,7 @@ var _ interface {
 	providers.Brancher
 } = (*Repository)(nil)
 
-// NewRepository is a new clone, whose head is where the tracked branch is.
+// NewRepository makes a new clone, whose head is that of the tracked branch.
 func NewRepository(remote *Remote, opts Options) *Repository {
 	r := &Repository{
 		files: newProvider(opts, without(repositoryCapabilities(), opts.Without)), remote: remote,
@@ -225,15 +224,14 @@ func (r *Repository) found(id providers.Revision) providers.Found {
 	return providers.Found{Revision: id, Parents: slices.Clone(r.remote.revisions[id].parents)}
 }
 
-// past is the verb of At.
-// Past is At for a caller to which the revision was given before: it is no call that the switches
-// see.
+// Past is At for a caller that was given the revision before: the switches do not see the call.
 func (r *Repository) Past(id providers.Revision) (providers.Provider, error) {
 	r.files.mu.Lock()
 	defer r.files.mu.Unlock()
 	return r.past(id)
 }
 
+// past is the verb of At.
 func (r *Repository) past(id providers.Revision) (providers.Provider, error) {
 	if err := r.mustHave(id); err != nil {
 		return nil, err
@@ -257,7 +255,7 @@ func (r *Repository) mustHave(ids ...providers.Revision) error {
 	return nil
 }
 
-// same reports whether two trees are equal. What they share is not looked at.
+// same reports whether two trees are equal. Shared parts are not compared.
 func same(a, b *node) bool {
 	if a == b {
 		return true

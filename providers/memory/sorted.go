@@ -2,25 +2,23 @@ package memory
 
 import "strings"
 
-// entries are the children of a directory in the order of their names: a treap
-// that never changes. A change makes a new one, which shares what is the same
-// with the old one, so that the past costs nothing and is read without a lock.
-// nil is empty.
+// entries are the children of a directory in the order of their names: a treap that never
+// changes. A change makes a new one, which shares the unchanged parts with the old one, so that
+// the past costs nothing and is read without a lock. nil is empty.
 type entries struct {
 	name        string
 	node        *node
 	left, right *entries
-	priority    uint32 // the root of any part is what is above all others in it
+	priority    uint32 // the highest of any part is its root
 }
 
-// above says which of two entries is nearer to the root, so that the same names
-// make the same tree, in whatever order they came.
+// above reports whether an entry is nearer to the root than another, so that the same names
+// make the same tree, in any order of insertion.
 func (e *entries) above(f *entries) bool {
 	return e.priority > f.priority || e.priority == f.priority && e.name < f.name
 }
 
-// priorityOf is FNV-1a with a last mixing: names that resemble each other must
-// not make a list of the tree.
+// priorityOf is FNV-1a with a final mixing: similar names must not turn the tree into a list.
 func priorityOf(name string) uint32 {
 	h := uint32(2166136261)
 	for i := range len(name) {

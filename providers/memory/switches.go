@@ -11,10 +11,9 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Switches make a store misbehave while it is used. All methods may be called
-// at any time. The verbs of a Repository that stay on its machine are only
-// counted, or failed when Fail names them; delay and Cut are for the way to the
-// remote.
+// Switches make a store misbehave while it is used. All methods may be called at any time. The
+// verbs of a Repository that stay on its machine are only counted, or failed when Fail names
+// them; delay and Cut are for the way to the remote.
 type Switches struct {
 	sleep  func(ctx context.Context, d time.Duration) error
 	afar   func(providers.Method) bool // which verbs leave the machine; nil: all
@@ -26,13 +25,13 @@ type Switches struct {
 	calls  map[providers.Method]int
 }
 
-// failing is what becomes of a call to come.
+// failing is the fate of a future call.
 type failing struct {
 	kind error
-	lost bool // after it was done
+	lost bool // fails after the call was done
 }
 
-// NewSwitches is in order, with a delay. sleep waits; nil: with a timer.
+// NewSwitches makes Switches that only delay. sleep waits; nil: with a timer.
 func NewSwitches(delay time.Duration, sleep func(ctx context.Context, d time.Duration) error) *Switches {
 	if sleep == nil {
 		sleep = wait
@@ -83,14 +82,14 @@ func (s *Switches) Connect() {
 	}
 }
 
-// Fail makes the next n calls of m that nothing else is queued for fail with
-// kind, before anything happens.
+// Fail makes the next n calls of m that no other failure is queued for fail with kind, before
+// anything happens.
 func (s *Switches) Fail(m providers.Method, n int, kind error) {
 	s.queue(m, n, failing{kind: kind})
 }
 
-// Lose makes the next n calls of m that nothing else is queued for do what they
-// are asked, and answer ErrUnavailable. Calls that fail by themselves count.
+// Lose makes the next n calls of m that no other failure is queued for take effect, and answer
+// ErrUnavailable. Calls that fail by themselves count.
 func (s *Switches) Lose(m providers.Method, n int) {
 	s.queue(m, n, failing{kind: providers.ErrUnavailable, lost: true})
 }
@@ -103,7 +102,7 @@ func (s *Switches) queue(m providers.Method, n int, f failing) {
 	}
 }
 
-// Clear forgets what is queued, and ends delay and outage. Counts stay.
+// Clear drops queued failures, and ends delay and outage. Counts stay.
 func (s *Switches) Clear() {
 	s.Delay(0)
 	s.Connect()
@@ -112,14 +111,14 @@ func (s *Switches) Clear() {
 	clear(s.queued)
 }
 
-// Calls counts the calls of each verb so far, those that failed too.
+// Calls counts the calls of each verb so far, failed ones too.
 func (s *Switches) Calls() map[providers.Method]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.calls)
 }
 
-// begin counts a call and takes what is queued for it.
+// begin counts a call and takes the failure queued for it.
 func (s *Switches) begin(m providers.Method) (f failing, delay time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +134,7 @@ func (s *Switches) begin(m providers.Method) (f failing, delay time.Duration) {
 
 func (s *Switches) far(m providers.Method) bool { return s.afar == nil || s.afar(m) }
 
-// around runs one verb as the switches say.
+// around runs one verb with the misbehaviour set on the switches.
 func (s *Switches) around(ctx context.Context, m providers.Method, verb func() error) error {
 	f, delay := s.begin(m)
 	if delay > 0 {

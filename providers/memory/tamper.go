@@ -11,9 +11,9 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Tamper puts content at l the way a stranger would: unconditionally, without
-// operation id, attributes, hook, switches or regard for Close. A nil content
-// removes what is there, with all below it.
+// Tamper puts content at l as another program would: unconditionally, without operation id,
+// attributes, hook, switches or regard for Close. A nil content removes the entry, with all
+// below it.
 func (p *Provider) Tamper(l providers.Locator, content []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,19 +6,19 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// node is an entry. It never changes: a change puts a new node in its place
-// and in that of every directory above, so that a tree is a root, whoever has
-// one keeps it as it is, and a verb that fails just goes on with the old root.
+// node is an entry. It never changes: a change puts a new node in its place and in that of
+// every directory above. So a root stands for a whole tree, which stays as it is, and a verb
+// that fails goes on with the old root.
 type node struct {
 	kind     providers.Kind
 	attr     providers.Attr
 	metadata map[string]string
 	version  providers.Version
-	sum      *[32]byte // hash of the content, if it is told
+	sum      *[32]byte // hash of the content, unless Options.NoDigest
 	content  []byte
-	op       string   // the operation that left it so
+	op       string   // the operation that made or last changed it
 	entries  *entries // of a directory
-	implied  bool     // a directory that nobody has made by itself
+	implied  bool     // a directory that was not made by itself
 }
 
 // emptyDir is the directory that a missing parent becomes.
@@ -60,12 +60,12 @@ func (n *node) with(name string, child *node) *node {
 // tree is the entries below root.
 type tree struct {
 	root    *node
-	flat    bool // a directory goes with its last entry
-	implied bool // one does that nobody has made by itself
+	flat    bool // a directory is removed with its last entry
+	implied bool // a directory that was not made by itself is
 }
 
-// find is the node at l, nil when nothing is there. The error is ErrNotDir
-// when a parent is a file or link.
+// find is the node at l, nil when there is none. The error is ErrNotDir when a parent is a file
+// or link.
 func (t *tree) find(l providers.Locator) (*node, error) {
 	n := t.root
 	for _, name := range l.Parts() {
@@ -88,8 +88,8 @@ func (t *tree) look(l providers.Locator) (*node, error) {
 	return n, nil
 }
 
-// put makes n the entry at l, with the parents that are missing. ErrNotDir
-// when one is a file or link.
+// put makes n the entry at l, with the parents that are missing. ErrNotDir when one is a file
+// or link.
 func (t *tree) put(l providers.Locator, n *node) error {
 	root, err := put(t.root, l.Parts(), n)
 	if err == nil {
@@ -114,7 +114,7 @@ func put(dir *node, names []string, n *node) (*node, error) {
 	return dir.with(names[0], child), nil
 }
 
-// own makes of l and the directories above it such as stay without entries.
+// own makes l and the directories above it stay without entries.
 func (t *tree) own(l providers.Locator) error {
 	for ; !l.IsRoot(); l = l.Parent() {
 		dir, err := t.look(l)
@@ -130,16 +130,16 @@ func (t *tree) own(l providers.Locator) error {
 	return nil
 }
 
-// remove takes the entry at l away, if there is one.
+// remove removes the entry at l, if there is one.
 func (t *tree) remove(l providers.Locator) {
 	t.root = less(t.root, l.Parts(), t.goes)
 }
 
-// goes reports whether a directory goes with its last entry.
+// goes reports whether a directory is removed with its last entry.
 func (t *tree) goes(dir *node) bool { return t.flat || t.implied && dir.implied }
 
-// less is n without the entry at names, and without the directories that lose
-// their last entry so and go with it.
+// less is n without the entry at names, and without the directories that lose their last entry
+// by that and are removed with it.
 func less(n *node, names []string, goes func(dir *node) bool) *node {
 	if !n.isDir() || len(names) == 0 {
 		return n

@@ -8,8 +8,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Write implements providers.Provider. The body is read before the lock is
-// taken.
+// Write implements providers.Provider. The body is read before the lock is taken.
 func (p *Provider) Write(ctx context.Context, l providers.Locator, body providers.Body, opts providers.WriteOptions) (providers.Info, error) {
 	content, err := whole(ctx, body)
 	if err != nil {
@@ -18,10 +17,10 @@ func (p *Provider) Write(ctx context.Context, l providers.Locator, body provider
 	return do(ctx, p, providers.MethodWrite, l, func() (providers.Info, error) { return p.write(l, content, opts) })
 }
 
-// believed is the longest body of which the length that it says is believed.
+// believed is the largest announced size of a body that memory is reserved for.
 const believed = 64 << 20
 
-// whole is all content of a body. What says how long it is is not moved as it comes.
+// whole reads all content of a body. Memory for an announced size is reserved at once.
 func whole(ctx context.Context, body providers.Body) ([]byte, error) {
 	var content bytes.Buffer
 	if body.Size > 0 && body.Size <= believed {
@@ -53,7 +52,7 @@ func (p *Provider) write(l providers.Locator, content []byte, opts providers.Wri
 	return n.at(l), p.tree.put(l, n)
 }
 
-// repeats reports whether n is what an earlier attempt of op left.
+// repeats reports whether an earlier attempt of op left n.
 func repeats(n *node, op string) bool { return n != nil && op != "" && n.op == op }
 
 func checkWrite(l providers.Locator, size int64, kind providers.Kind, caps providers.Capabilities) error {
@@ -84,7 +83,7 @@ func (p *Provider) delete(l providers.Locator, cond providers.Condition) error {
 	}
 	n, err := p.tree.find(l)
 	if err != nil {
-		n = nil // below a file there is nothing
+		n = nil // below a file there is no entry
 	}
 	switch err := cond.Allows(providers.MethodDelete, n.describe(l)); {
 	case err != nil:
