@@ -13,8 +13,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Conn is a server, or a revision of what it serves, as its client reaches it. It connects anew
-// when the server was away. Its methods may be called at the same time.
+// Conn is a client's access to a server, or to a revision of the served provider. It connects
+// anew when the server was away. Its methods may be called at the same time.
 type Conn struct {
 	http   *http.Client
 	clone  Clone
@@ -22,7 +22,7 @@ type Conn struct {
 	closed atomic.Bool
 }
 
-// NewConn reaches a server by connect.
+// NewConn makes a Conn that reaches its server by connect.
 func NewConn(c Clone, connect func(context.Context) (net.Conn, error)) *Conn {
 	return &Conn{clone: c, http: &http.Client{Transport: &http.Transport{
 		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return connect(ctx) },
@@ -34,7 +34,7 @@ func NewConn(c Clone, connect func(context.Context) (net.Conn, error)) *Conn {
 // At is the same server for a revision.
 func (c *Conn) At(r providers.Revision) *Conn { return &Conn{http: c.http, clone: c.clone, past: r} }
 
-// Close has later calls fail with providers.ErrClosed.
+// Close makes later calls fail with providers.ErrClosed.
 func (c *Conn) Close() {
 	c.closed.Store(true)
 	if c.past == "" {
@@ -51,7 +51,7 @@ func Ask[R any](ctx context.Context, c *Conn, q Request, args any, body provider
 	return result, err
 }
 
-// Open makes a call. What it returns without an error must be closed.
+// Open makes a call. Content that it returns without an error must be closed.
 func Open[R any](ctx context.Context, c *Conn, q Request, args any, body providers.Body) (R, io.ReadCloser, error) {
 	result, content, err := post[R](ctx, c, q, args, body)
 	return result, content, providers.Fail(Name, q.Method, q.Locator, err, providers.ErrUnavailable)
@@ -73,7 +73,7 @@ func post[R any](ctx context.Context, c *Conn, q Request, args any, body provide
 	}
 	response, err := c.http.Do(r)
 	if bodyErr := up.finish(); bodyErr != nil {
-		err = bodyErr // why the request failed, if it did
+		err = bodyErr // the cause, if the request failed
 	}
 	if err != nil {
 		if response != nil {
@@ -89,7 +89,7 @@ func post[R any](ctx context.Context, c *Conn, q Request, args any, body provide
 	return result, content{in.Rest, response.Body}, nil
 }
 
-// receive is the result, or the error that the server sent.
+// receive returns the result, or the error that the server sent.
 func receive[R any](response *http.Response, in Incoming) (result R, _ error) {
 	if response.StatusCode != http.StatusOK {
 		return result, errors.New(response.Status)
@@ -104,7 +104,7 @@ func receive[R any](response *http.Response, in Incoming) (result R, _ error) {
 	return Next[R](in)
 }
 
-// failedBy is an error that the server sent; any other is nil.
+// failedBy returns err if the server sent it; else nil.
 func failedBy(err error) error {
 	var sent *providers.Error
 	if errors.As(err, &sent) {
@@ -113,7 +113,7 @@ func failedBy(err error) error {
 	return nil
 }
 
-// firstErr is the first of errs that is one.
+// firstErr is the first of errs that is not nil.
 func firstErr(errs ...error) error {
 	i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
 	return errs[i]
@@ -124,8 +124,8 @@ type content struct {
 	io.Closer
 }
 
-// upload feeds a request and keeps the error of the body's own reader, which
-// net/http would dress up as one of the connection.
+// upload feeds a request and keeps the error of the body's own reader, which net/http would
+// report as one of the connection.
 type upload struct {
 	pipe *io.PipeReader
 	done chan error
@@ -148,7 +148,7 @@ func newUpload(ctx context.Context, head io.Reader, body providers.Body) upload 
 // errAnswered ends an upload whose call is over.
 var errAnswered = errors.New("answered before the end of the request")
 
-// finish ends the upload; after it nobody reads the body any more.
+// finish ends the upload; after it the body is not read any more.
 func (u upload) finish() error {
 	u.pipe.CloseWithError(errAnswered)
 	err := <-u.done

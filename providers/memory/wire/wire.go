@@ -1,5 +1,5 @@
-// Package wire is how a memory provider is asked by another process: what a client sends, and a
-// server answers.
+// Package wire is the protocol of a memory provider in another process: the requests of a
+// client, and the answers of a server.
 package wire
 
 import (
@@ -14,13 +14,13 @@ import (
 // Name is that of the provider in errors.
 const Name = "memory"
 
-// A call travels as one HTTP request: gobs of a request and of the verb's own
-// arguments, then the content of a Write; the answer is gobs of a reply and,
-// unless it failed, of the verb's result, then the content of a Read. gob and
-// not JSON, because names and metadata are any bytes; and one gob for each verb
-// and not one for all, because what takes time is to learn the types.
+// A call is sent as one HTTP request: gobs of a request and of the verb's own arguments, then
+// the content of a Write; the answer is gobs of a reply and, unless it failed, of the verb's
+// result, then the content of a Read. gob and not JSON, because names and metadata are any
+// bytes; and one gob for each verb and not one for all, because most time is spent on learning
+// the types.
 
-// Request is what every verb has.
+// Request has the fields common to all verbs.
 type Request struct {
 	Method  providers.Method
 	Clone   Clone              // which provider of the server
@@ -30,7 +30,7 @@ type Request struct {
 	Size    int64 // of the content that follows
 }
 
-// Clone names a Repository of a server's Remote, and what it tracks.
+// Clone names a Repository of a server's Remote, and the branch that it tracks.
 type Clone struct{ Name, Branch string }
 
 // Reply says whether a result follows.
@@ -42,7 +42,7 @@ type (
 	Revisions  struct{ A, B providers.Revision }
 	CommitArgs struct {
 		Set    providers.ChangeSet
-		Bodies [][]byte // of Set.Changes, whose own are empty
+		Bodies [][]byte // of Set.Changes, whose own bodies are empty
 	}
 )
 
@@ -58,7 +58,7 @@ type Failure struct {
 	Cause   string
 }
 
-// NewFailure is one of an error; nil: there is none.
+// NewFailure makes the Failure of an error; nil: there is none.
 func NewFailure(err error) *Failure {
 	if err == nil {
 		return nil
@@ -105,7 +105,7 @@ func Send(w io.Writer, values ...any) error {
 	return nil
 }
 
-// Incoming is values, and content behind them.
+// Incoming is a stream of values, with content after them.
 type Incoming struct {
 	values *gob.Decoder
 	Rest   *bufio.Reader // gob takes not a byte more than it needs of this
