@@ -19,8 +19,7 @@ var abilityChecks = []Check{
 	{Name: "move/conditions", Needs: able(providers.AbilityMove), Run: moveConditions},
 }
 
-// plainChecks are for providers that are no wrappers, whose types have all
-// abilities.
+// plainChecks are for providers that are not wrappers, whose types have all abilities.
 var plainChecks = []Check{
 	{Name: "ability/not-announced-is-refused", Run: abilityRefused},
 }
@@ -30,7 +29,7 @@ func repeatable(a providers.Ability) providers.Capabilities {
 	return providers.Capabilities{OperationIDs: true, Abilities: a}
 }
 
-// abilityRefused: what a type has and does not announce does not work either.
+// abilityRefused: methods of a type whose ability is not announced do not work either.
 func abilityRefused(t T, p providers.Provider) {
 	put(t, p, loc("a"), "content")
 	silent := providers.Implemented(p) &^ p.Capabilities().Abilities
@@ -94,7 +93,7 @@ func abilityCalls(p providers.Provider) map[providers.Ability]func(context.Conte
 	return calls
 }
 
-// firstOf is what a Watch says first.
+// firstOf is the first error or event of a Watch.
 func firstOf(events iter.Seq2[providers.Event, error]) error {
 	for _, err := range events {
 		return err
@@ -154,7 +153,7 @@ func copyConditions(t T, p providers.Provider) {
 	} {
 		_, err := c.Copy(t.Context(), loc(x.from), loc(x.to), x.opts)
 		if err == nil && !p.Capabilities().StrictTree && (x.to == "dir" || x.to == "other" || x.to == "b/x") {
-			continue // the file is beside the directory; a check of Write looks at that
+			continue // the file is beside the directory; a check of Write tests that
 		}
 		wantErr(t, "copy "+x.what, err, x.want)
 	}
@@ -164,8 +163,8 @@ func copyConditions(t T, p providers.Provider) {
 	wantContent(t, p, loc("b"), "new")
 }
 
-// copyOperation: a copy that is repeated after a lost answer has happened, also
-// when its source is another by now; and it hides no conflict with others.
+// copyOperation: a copy that is repeated after a lost answer succeeds, also when its source has
+// changed since; and it hides no conflict with others.
 func copyOperation(t T, p providers.Provider) {
 	c := must[providers.Copier](t, p)
 	source := put(t, p, loc("a"), "content")
@@ -184,7 +183,7 @@ func copyOperation(t T, p providers.Provider) {
 	wantContent(t, p, loc("b"), "another's")
 }
 
-// moveOperation is copyOperation for a move, whose source is gone or another.
+// moveOperation is copyOperation for a move, whose source is gone or changed.
 func moveOperation(t T, p providers.Provider) {
 	m := must[providers.Mover](t, p)
 	source := put(t, p, loc("a"), "content")

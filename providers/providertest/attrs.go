@@ -23,11 +23,11 @@ var attrChecks = []Check{
 
 func able(a providers.Ability) providers.Capabilities { return providers.Capabilities{Abilities: a} }
 
-// sampleAttr is what p keeps of an odd set of attributes. Whole seconds: not
-// every backend has finer times.
+// sampleAttr is the part of an unusual set of attributes that p keeps. Whole seconds: not every
+// backend has finer times.
 func sampleAttr(p providers.Provider, mode uint32, second int64) providers.Attr {
 	return providers.Attr{
-		Valid: p.Capabilities().Attributes &^ providers.AttrExec, // which AttrMode says too
+		Valid: p.Capabilities().Attributes &^ providers.AttrExec, // which AttrMode includes
 		Mode:  mode, UID: 1234, GID: 4321, ModTime: time.Unix(second, 0),
 		Xattrs: map[string][]byte{"user.mode": fmt.Appendf(nil, "%o", mode)},
 	}
@@ -75,8 +75,8 @@ func attrKept(t T, p providers.Provider) {
 	}
 }
 
-// attrTimes: a time of change may be one that nanoseconds since 1970 in 64 bits cannot
-// say. Whole seconds, of a year that every file system keeps.
+// attrTimes: a modification time may be one that nanoseconds since 1970 in 64 bits cannot hold.
+// Whole seconds, of a year that every file system keeps.
 func attrTimes(t T, p providers.Provider) {
 	want := providers.Attr{Valid: providers.AttrModTime, ModTime: time.Date(2400, 2, 29, 1, 2, 3, 0, time.UTC)}
 	written, err := p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.Unconditional(), Attr: want})
@@ -115,14 +115,14 @@ func attrMetadata(t T, p providers.Provider) {
 	}
 }
 
-// oddXattrs are what names and values can be.
+// oddXattrs are names and values of every allowed form.
 var oddXattrs = map[string][]byte{
 	"user.plain": []byte("y"), "user.empty": {}, "user.bytes": {0, 0xfb, 0xef, 0xbe, '\n', 0xff},
 	"user.quote\"back\\slash": []byte("1"), "user.a,b:c/d%e+f g": []byte("2"), "user.gr\u00fcn": []byte("3"),
 	"system.posix_acl_access": {2, 0, 0, 0, 1, 0, 7, 0, 255, 255, 255, 255},
 }
 
-// attrXattrs: they are of one version of an entry, and all of them are told.
+// attrXattrs: extended attributes belong to one version of an entry, and all are returned.
 func attrXattrs(t T, p providers.Provider) {
 	want := providers.Attr{Valid: providers.AttrXattrs, Xattrs: oddXattrs}
 	written, err := p.Write(t.Context(), loc("dir/a"), providers.String("x"), providers.WriteOptions{If: providers.Unconditional(), Attr: want})
@@ -142,8 +142,8 @@ func attrXattrs(t T, p providers.Provider) {
 
 var setXattrs = providers.Capabilities{Attributes: providers.AttrXattrs | providers.AttrModTime, Abilities: providers.AbilityAttr}
 
-// attrSetXattrs: they are replaced together, removed with the last one, and stay
-// when something else is changed.
+// attrSetXattrs: extended attributes are replaced together, removed with the last one, and stay
+// when another attribute is changed.
 func attrSetXattrs(t T, p providers.Provider) {
 	setter := must[providers.AttrSetter](t, p)
 	put(t, p, loc("dir/a"), "content")
@@ -227,8 +227,8 @@ func attrSetConditions(t T, p providers.Provider) {
 	wantOK(t, "unconditional setattr", err)
 }
 
-// attrSetOperation: a repetition after a lost answer is no conflict with
-// oneself, and does not hide one with others.
+// attrSetOperation: a repetition after a lost answer is no conflict with its first attempt, and
+// does not hide one with others.
 func attrSetOperation(t T, p providers.Provider) {
 	setter := must[providers.AttrSetter](t, p)
 	before := put(t, p, loc("a"), "content")

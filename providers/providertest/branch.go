@@ -27,7 +27,7 @@ func branchesOf(t T, p providers.Provider) providers.Branches {
 	return all
 }
 
-// wantBegin checks where a branch begins.
+// wantBegin checks the revision where a branch begins.
 func wantBegin(t T, p providers.Provider, branch string, ask bool, want providers.Revision) {
 	t.Helper()
 	got, err := brancher(t, p).Begin(t.Context(), branch, ask)
@@ -67,8 +67,8 @@ func wantUnpushed(t T, p providers.Provider, when string, want int) {
 	}
 }
 
-// branchStart: what is committed on a branch is sent to it, and nothing before
-// there is something. Only who asks the remote hears of it.
+// branchStart: commits on a branch are pushed to it, and no push happens before there is one.
+// Only a clone that asks the remote learns of it.
 func branchStart(t T, c Clones) {
 	first := shared(t, c)
 	wantBegin(t, c.A, one, true, first)
@@ -95,8 +95,8 @@ func branchStart(t T, c Clones) {
 	wantTree(t, c.B, "", map[string]string{"shared": "1", "a": "1"})
 }
 
-// branchSideBySide: a branch has nothing of another, and what is on it and not
-// pushed is there when the head comes back.
+// branchSideBySide: a branch has nothing of another, and its unpushed commits are present when
+// the head comes back to it.
 func branchSideBySide(t T, c Clones) {
 	first := shared(t, c)
 	goTo(t, c.A, one)
@@ -116,8 +116,8 @@ func branchSideBySide(t T, c Clones) {
 	wantBegin(t, c.B, two, true, first)
 }
 
-// branchUnmerged: a branch is listed until its commits are in the tracked one and
-// we have heard of it; then it goes on from there.
+// branchUnmerged: a branch is listed until its commits are in the tracked one and the clone has
+// fetched that; then it continues from the tracked one.
 func branchUnmerged(t T, c Clones) {
 	shared(t, c)
 	goTo(t, c.A, one)
@@ -149,7 +149,7 @@ func branchUnmerged(t T, c Clones) {
 	wantUnpushed(t, c.A, "after a commit to that", 1)
 }
 
-// mergeIn merges a branch into the tracked one, as somebody else would.
+// mergeIn merges a branch into the tracked one, as another user would.
 func mergeIn(t T, p providers.Provider, branch string, at providers.Revision) providers.Revision {
 	t.Helper()
 	wantBegin(t, p, branch, true, at)
@@ -160,9 +160,8 @@ func mergeIn(t T, p providers.Provider, branch string, at providers.Revision) pr
 	return result.Revision
 }
 
-// branchTrackedGoesOn: a fetch asks for the tracked branch before the first push,
-// and from then on for the branch, which others' work on the tracked one does
-// not touch.
+// branchTrackedGoesOn: a fetch asks for the tracked branch before the first push, and from then
+// on for the branch, which others' commits to the tracked one do not affect.
 func branchTrackedGoesOn(t T, c Clones) {
 	shared(t, c)
 	goTo(t, c.A, one)
@@ -186,8 +185,8 @@ func branchTrackedGoesOn(t T, c Clones) {
 	}
 }
 
-// branchGoesOn: a branch that is begun where another is goes on from what was
-// pushed of that one.
+// branchGoesOn: a branch that begins at the head of another continues from the pushed commits
+// of that one.
 func branchGoesOn(t T, c Clones) {
 	shared(t, c)
 	goTo(t, c.A, one)
@@ -206,8 +205,8 @@ func branchGoesOn(t T, c Clones) {
 	wantBegin(t, c.B, two, true, more)
 }
 
-// branchOfTwo: of two clones on one branch the second to push gets a conflict,
-// and goes on from what the first pushed.
+// branchOfTwo: of two clones on one branch the second to push gets a conflict, and continues
+// from the commits that the first pushed.
 func branchOfTwo(t T, c Clones) {
 	shared(t, c)
 	goTo(t, c.A, one)
@@ -231,8 +230,8 @@ func branchOfTwo(t T, c Clones) {
 	wantTree(t, c.B, "", map[string]string{"shared": "1", "a": "2", "b": "1"})
 }
 
-// branchDeleted: a branch that others deleted after all of it was pushed is over;
-// what was not pushed waits on.
+// branchDeleted: a branch that others deleted after all of it was pushed is over; unpushed
+// commits stay waiting.
 func branchDeleted(t T, c Clones) {
 	first := shared(t, c)
 	goTo(t, c.A, one)
@@ -255,7 +254,7 @@ func branchDeleted(t T, c Clones) {
 	wantTree(t, at(t, c.A, done), "", map[string]string{"shared": "1", "b": "1"})
 }
 
-// branchRefused: what cannot be does not happen, and a wrong name comes to nothing.
+// branchRefused: impossible starts change nothing, and a wrong name is refused.
 func branchRefused(t T, c Clones) {
 	first := shared(t, c)
 	head := save(t, c.A, "a", "1")
@@ -269,7 +268,7 @@ func branchRefused(t T, c Clones) {
 		t.Errorf("afterwards: %+v, head %q, want %q", all, headOf(t, c.A), head)
 	}
 	wantTree(t, c.A, "", map[string]string{"shared": "1", "a": "1"})
-	for range 2 { // the second time it is so already
+	for range 2 { // the second time it is in that state
 		wantOK(t, "start", b.Start(t.Context(), one, head, first))
 	}
 	wantTree(t, c.A, "", map[string]string{"shared": "1"})
@@ -293,7 +292,7 @@ func branchNothing(t T, c Clones) {
 	goTo(t, c.A, one)
 }
 
-// branchOneStep: a listing is of one revision, whatever is started meanwhile.
+// branchOneStep: a listing is of one revision, even if another is started meanwhile.
 func branchOneStep(t T, c Clones) {
 	n := 0
 	oneStep(t, c.A, func(ctx context.Context, from, to providers.Revision) error {
@@ -302,8 +301,8 @@ func branchOneStep(t T, c Clones) {
 	})
 }
 
-// branchRace: of those who start from one revision at once, one wins, and the
-// head is on its branch and where it said.
+// branchRace: of concurrent starts from one revision, one wins, and the head is on its branch
+// and at its revision.
 func branchRace(t T, c Clones) {
 	to := [2]providers.Revision{shared(t, c), save(t, c.A, "a", "1")}
 	from := save(t, c.A, "a", "2")
@@ -336,8 +335,8 @@ func branchLostAnswer(t T, c Clones) {
 	}
 }
 
-// branchPropose: what was pushed and is not merged gets one pull request, and one
-// that failed is not forgotten.
+// branchPropose: pushed commits that are not merged get one pull request, and a failed request
+// for one is remembered.
 func branchPropose(t T, c Clones) {
 	shared(t, c)
 	b := brancher(t, c.A)
@@ -382,7 +381,7 @@ func branchPropose(t T, c Clones) {
 	propose("of what is merged", false)
 }
 
-// branchReadOnly: read-only storage says where it is, and goes nowhere.
+// branchReadOnly: read-only storage reports its branch, and does not change it.
 func branchReadOnly(t T, c Clones) {
 	first := shared(t, c)
 	p := providers.ReadOnly(c.A, providers.ReadOnlyOptions{})

@@ -89,7 +89,7 @@ func wantTree(t T, p providers.Provider, dir string, want map[string]string) {
 	}
 }
 
-// wantMoved: what lies at a place is what old was, in the same version.
+// wantMoved checks that the entry at a place is old, in the same version.
 func wantMoved(t T, p providers.Provider, place string, old providers.Info) {
 	t.Helper()
 	info, err := p.Stat(t.Context(), loc(place))
@@ -194,7 +194,7 @@ func setRenameAndDelete(t T, p providers.Provider) {
 	wantTree(t, p, "", map[string]string{"f/keep": "3"})
 	keep, err := p.Stat(t.Context(), loc("f/keep"))
 	wantOK(t, "stat", err)
-	// What is deleted in the directory can be made anew in it.
+	// An entry that is deleted in the directory can be made anew in it.
 	commit(t, p, fromDir("g", "f", absent), withoutDir("f"), without("f/keep", isVersion(keep)), change("g/keep", "4", absent))
 	wantTree(t, p, "", map[string]string{"g/keep": "4"})
 	// Nothing is left to be moved.
@@ -213,8 +213,7 @@ func setRenameAndDelete(t T, p providers.Provider) {
 	wantTree(t, p, "", nil)
 }
 
-// setRenameOfRename: what is taken is named as it was before, however its
-// parents move.
+// setRenameOfRename: a source is named by its path before the set, however its parents move.
 func setRenameOfRename(t T, p providers.Provider) {
 	put(t, p, loc("d/sub/x"), "1")
 	put(t, p, loc("d/y"), "2")

@@ -11,12 +11,12 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// stays is a file that nothing happens to, so that the tree is never empty.
+// stays is a file that no step changes, so that the tree is never empty.
 const stays = "stays"
 
-// setFolds makes random renames, exchanges, writes and removals on a tree of
-// inodes, as a working copy has it, folds them into one set in random order,
-// and compares what the set makes with the tree. A difference names the seed.
+// setFolds makes random renames, exchanges, writes and removals on a tree of inodes, as a
+// working copy has it, folds them into one set in random order, and compares the result of the
+// set with the tree. A difference names the seed.
 func setFolds(t T, p providers.Provider) {
 	seed := tier.NewSeed()
 	f := &fold{T: t, p: p, random: rand.New(rand.NewPCG(seed, 1)), dir: "fold"}
@@ -33,7 +33,7 @@ func setFolds(t T, p providers.Provider) {
 	}
 }
 
-// inode is an entry of the tree. origin is where it was before the set, or "".
+// inode is an entry of the tree. origin is its path before the set, or "".
 type inode struct {
 	origin  string
 	version providers.Version
@@ -44,7 +44,7 @@ type inode struct {
 
 func (i *inode) isDir() bool { return i.entries != nil }
 
-// fold is a tree, and the set that it takes to get there.
+// fold is a tree, and the set that leads to it.
 type fold struct {
 	T
 	p      providers.Provider
@@ -57,10 +57,10 @@ type fold struct {
 	root   *inode
 	before map[string]*inode // by origin
 	set    []providers.Change
-	kept   map[string]bool // origins that something else takes the place of, instead of a deletion
+	kept   map[string]bool // origins that another entry replaces, instead of a deletion
 }
 
-// begin reads the tree as the provider has it.
+// begin reads the tree from the provider.
 func (f *fold) begin() {
 	f.did, f.before = nil, map[string]*inode{}
 	f.root = f.read(loc(f.dir))
@@ -82,7 +82,7 @@ func (f *fold) read(l providers.Locator) *inode {
 	return dir
 }
 
-// pick is a random directory and a name in it, often one that is there.
+// pick returns a random directory and a name in it, often an existing one.
 func (f *fold) pick() (path string, dir *inode, name string) {
 	path, dir = f.dir, f.root
 	for {
@@ -99,7 +99,7 @@ func (f *fold) pick() (path string, dir *inode, name string) {
 	}
 }
 
-// step makes one change as a program makes it, if it may.
+// step makes one change as a program would, if it is allowed.
 func (f *fold) step() {
 	from, dir, name := f.pick()
 	entry := dir.entries[name]
@@ -149,7 +149,7 @@ func (f *fold) commit() {
 	f.answered(result)
 }
 
-// answered compares what the commit says with what is there.
+// answered compares the answer of the commit with the tree.
 func (f *fold) answered(result providers.CommitResult) {
 	for i, c := range f.set {
 		info, err := f.p.Stat(f.Context(), c.Locator)
@@ -173,8 +173,8 @@ func (i *inode) files(place string, into map[string]string) {
 	}
 }
 
-// make adds the changes that make what is in dir, which is at place. origin is
-// where the entries that it has by itself come from, "" if it has none.
+// make adds the changes that make the entries of dir, which is at place. origin is the
+// directory that its own entries come from, "" if it has none.
 func (f *fold) make(dir *inode, place, origin string) {
 	for name, entry := range dir.entries {
 		at, by := place+"/"+name, ""
@@ -205,8 +205,8 @@ func (f *fold) make(dir *inode, place, origin string) {
 	}
 }
 
-// ask is the condition of a change that puts entry where by is otherwise. What
-// is there may be deleted, or just be asked for and replaced.
+// ask is the condition of a change that puts entry at a place that otherwise has the entry by.
+// That entry may be deleted, or be replaced on a condition.
 func (f *fold) ask(entry *inode, by string, here bool) providers.Condition {
 	old := f.before[by]
 	switch {
@@ -239,7 +239,7 @@ func (i *inode) holds(other *inode) bool {
 	return false
 }
 
-// remove adds the deletions of what is not where its directory is now.
+// remove adds the deletions of entries that have left their name or directory.
 func (f *fold) remove(root *inode) {
 	for origin, entry := range f.before {
 		if entry == root || f.kept[origin] {

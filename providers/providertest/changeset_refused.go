@@ -6,7 +6,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// setRefused: what makes no sense changes nothing.
+// setRefused: a set that makes no sense changes nothing.
 func setRefused(t T, p providers.Provider) {
 	old := put(t, p, loc("a"), "1")
 	put(t, p, loc("a"), "2")
@@ -51,8 +51,8 @@ func setRefused(t T, p providers.Provider) {
 	wantTree(t, p, "", map[string]string{"a": "2", "b": "3", "d/x": "4", "e/y": "5", "d2/x": "6"})
 }
 
-// setConditions: conditions are asked of the tree before the set, whatever the
-// set does at the same places.
+// setConditions: conditions apply to the tree before the set, even if the set changes the same
+// places.
 func setConditions(t T, p providers.Provider) {
 	a, b := put(t, p, loc("a"), "1"), put(t, p, loc("b"), "22")
 	dx, ex := put(t, p, loc("d/x"), "dx"), put(t, p, loc("e/x"), "exx")
@@ -76,8 +76,7 @@ func setConditions(t T, p providers.Provider) {
 	wantTree(t, p, "", map[string]string{"a": "again", "b": "22", "d/x": "new", "e/x": "dx"})
 }
 
-// setOrder: the same changes in any order make the same tree, and are answered
-// in their order.
+// setOrder: the same changes in any order make the same tree, and are answered in their order.
 func setOrder(t T, p providers.Provider) {
 	for round, order := range [][]int{{0, 1, 2, 3, 4, 5, 6}, {6, 5, 4, 3, 2, 1, 0}, {3, 0, 6, 1, 5, 2, 4}, {2, 4, 1, 6, 0, 3, 5}} {
 		dir := fmt.Sprintf("run%d/", round)

@@ -138,7 +138,7 @@ func commitTooLate(t T, p providers.Provider) {
 	wantOK(t, "another operation", err)
 }
 
-// wantEntries compares what a commit says that its changes left.
+// wantEntries compares the entries in the answer of a commit.
 func wantEntries(t T, what string, result providers.CommitResult, want ...providers.Info) {
 	t.Helper()
 	if len(result.Entries) != len(want) {
@@ -151,7 +151,7 @@ func wantEntries(t T, what string, result providers.CommitResult, want ...provid
 	}
 }
 
-// wantStats is wantEntries with what Stat says of the places; "" is a deletion.
+// wantStats is wantEntries with the results of Stat at the places; "" is a deletion.
 func wantStats(t T, p providers.Provider, result providers.CommitResult, places ...string) {
 	t.Helper()
 	want := make([]providers.Info, len(places))

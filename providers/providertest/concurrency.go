@@ -23,8 +23,8 @@ const (
 	rounds = 6
 )
 
-// race runs f at the same time, as often as there are racers, and says how
-// many succeeded. The others must fail with one of the kinds.
+// race runs f at the same time, as often as there are racers, and returns how many succeeded.
+// The others must fail with one of the kinds.
 func race(t T, what string, f func(i int) error, losing ...error) int {
 	t.Helper()
 	var won atomic.Int32
@@ -67,7 +67,7 @@ func raceCreate(t T, p providers.Provider) {
 	}
 }
 
-// raceReplace: of those who know one version, one replaces it.
+// raceReplace: of the writers that know one version, one replaces it.
 func raceReplace(t T, p providers.Provider) {
 	for range rounds {
 		info := put(t, p, loc("a"), "before")
@@ -131,7 +131,7 @@ func raceManyNames(t T, p providers.Provider) {
 	}
 }
 
-// raceWholeContent: whoever reads during writes sees one writer's content.
+// raceWholeContent: a read during writes returns the content of one writer.
 func raceWholeContent(t T, p providers.Provider) {
 	const size = 100_000
 	put(t, p, loc("a"), strings.Repeat("z", size))
@@ -145,7 +145,7 @@ func raceWholeContent(t T, p providers.Provider) {
 			}
 			got, _, err := providers.Fetch(t.Context(), p, loc("a"), providers.ReadOptions{})
 			if errors.Is(err, providers.ErrConflict) {
-				continue // noticed, and said so
+				continue // noticed and reported
 			}
 			if err != nil {
 				return err

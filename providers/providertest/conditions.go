@@ -58,8 +58,8 @@ func conditionReplace(t T, p providers.Provider) {
 	wantGone(t, p, loc("a"))
 }
 
-// nobodys is a version that nothing has: by a Write on its condition a caller asks what
-// became of an operation.
+// nobodys is a version that no entry has: a Write on its condition asks a provider for the
+// outcome of an operation.
 var nobodys = providers.Version{ETag: "wsmount: none", Size: -1}
 
 func conditionDelete(t T, p providers.Provider) {

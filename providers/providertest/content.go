@@ -63,7 +63,7 @@ func contentSizeWrong(t T, p providers.Provider) {
 	wantNames(t, list(t, p, loc(""), providers.ListOptions{}), "a")
 }
 
-// failing gives some bytes, then an error.
+// failing returns some bytes, then an error.
 type failing struct {
 	r   io.Reader
 	err error

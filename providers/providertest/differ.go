@@ -7,8 +7,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// differences is what two revisions have differently, by path: ["was", "is"],
-// each "" for nothing, "dir", or what List says of it.
+// differences are those between two revisions, by path: ["was", "is"], each "" for no entry,
+// "dir", or say of the entry.
 func differences(t T, p providers.Provider, from, to providers.Revision) map[string][2]string {
 	t.Helper()
 	all, err := must[providers.Differ](t, p).Differences(t.Context(), from, to)
@@ -34,12 +34,12 @@ func differences(t T, p providers.Provider, from, to providers.Revision) map[str
 	return got
 }
 
-// say is all that matters of an entry that is no directory.
+// say describes an entry that is no directory, by all that matters of it.
 func say(info providers.Info) string {
 	return info.Kind.String() + " " + info.Version.ETag
 }
 
-// listed is what List says of all of a revision, as differences says it.
+// listed has all entries of a revision by List, in the form of differences.
 func listed(t T, p providers.Provider, r providers.Revision) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -60,7 +60,7 @@ func listed(t T, p providers.Provider, r providers.Revision) map[string]string {
 	return all
 }
 
-// wantDifferences compares what is said of two revisions with their listings.
+// wantDifferences compares the differences of two revisions with their listings.
 func wantDifferences(t T, p providers.Provider, from, to providers.Revision) {
 	t.Helper()
 	was, is, want := listed(t, p, from), listed(t, p, to), map[string][2]string{}
@@ -83,8 +83,7 @@ func wantDifferences(t T, p providers.Provider, from, to providers.Revision) {
 	}
 }
 
-// differPaths: what came, what went and what changed, both ways, near the root
-// and deep below.
+// differPaths: new, removed and changed entries, both ways, near the root and deep below.
 func differPaths(t T, c Clones) {
 	save(t, c.A, "a", "1")
 	save(t, c.A, "dir/b", "1")
@@ -106,8 +105,8 @@ func differPaths(t T, c Clones) {
 	}
 }
 
-// differKinds: one kind in place of another, with what lies below, and names
-// that are in another order with a slash behind them.
+// differKinds: one kind in place of another, with the entries below, and names that sort
+// differently with a slash behind them.
 func differKinds(t T, c Clones) {
 	save(t, c.A, "x", "1")
 	save(t, c.A, "x-y", "1")

@@ -15,7 +15,7 @@ var endChecks = []Check{
 	{Name: "close/ends-everything", Run: closeEnds},
 }
 
-// verbs are all required calls, each on something that makes it succeed.
+// verbs are all required calls, each with arguments that let it succeed.
 func verbs(p providers.Provider) map[providers.Method]func(ctx context.Context) error {
 	m := map[providers.Method]func(context.Context) error{
 		providers.MethodStat: func(ctx context.Context) error {

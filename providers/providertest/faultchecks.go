@@ -18,11 +18,11 @@ var faultChecks = []Check{
 	{Name: "fault/stall", Run: faultStall},
 }
 
-// errFault is what the injector says: an outage.
+// errFault is the error of the injector: an outage.
 var errFault = &providers.Error{Op: "fault", Kind: providers.ErrUnavailable, Code: "injected"}
 
-// faultBefore: a call that never arrived changed nothing, and the provider
-// works again afterwards.
+// faultBefore: a call that never arrived changed nothing, and the provider works again
+// afterwards.
 func faultBefore(t T, inner providers.Provider) {
 	faults := NewFaults(t)
 	p := faults.Wrap(inner)
@@ -37,8 +37,7 @@ func faultBefore(t T, inner providers.Provider) {
 	}
 }
 
-// faultLostAnswer: the caller gets the error and nothing else, and the change
-// is there.
+// faultLostAnswer: the caller gets the error and no result, and the change is made.
 func faultLostAnswer(t T, inner providers.Provider) {
 	faults := NewFaults(t)
 	p := faults.Wrap(inner)
@@ -62,8 +61,8 @@ func faultLostAnswer(t T, inner providers.Provider) {
 	wantErr(t, "repeated delete", p.Delete(t.Context(), loc("a"), opts), providers.ErrNotExist)
 }
 
-// faultOperationID: a write whose answer got lost succeeds when repeated, and
-// with another id it is the conflict that it is.
+// faultOperationID: a write whose answer got lost succeeds when repeated, and with another id
+// it is a conflict.
 func faultOperationID(t T, inner providers.Provider) {
 	faults := NewFaults(t)
 	p := faults.Wrap(inner)
@@ -82,8 +81,8 @@ func faultOperationID(t T, inner providers.Provider) {
 	wantErr(t, "write by another", err, providers.ErrExist)
 }
 
-// faultHalfDownload: half of the content never passes for the whole, not even
-// when the connection ends cleanly.
+// faultHalfDownload: half of the content is never taken for the whole, not even when the
+// connection ends cleanly.
 func faultHalfDownload(t T, inner providers.Provider) {
 	faults := NewFaults(t)
 	p := faults.Wrap(inner)

@@ -8,8 +8,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Fault is something that goes wrong in one call. The zero Fault changes
-// nothing. Kinds may be combined.
+// Fault is a failure in one call. The zero Fault changes nothing. Kinds may be combined.
 type Fault struct {
 	// Before fails the call before the provider sees it.
 	Before error
@@ -25,16 +24,16 @@ type Fault struct {
 	After error
 }
 
-// Faults are queued for methods; each call of a method takes the first of its
-// queue. Make it with NewFaults.
+// Faults are queued for methods; each call of a method takes the first of its queue. Make it
+// with NewFaults.
 type Faults struct {
 	mu      sync.Mutex // guards all below
 	queues  map[providers.Method][]Fault
 	pending map[providers.Method]int // queued and not yet come into effect
 }
 
-// NewFaults is an empty injector. When t ends it fails for every fault that
-// never came into effect: a test that does not meet its fault tests nothing.
+// NewFaults is an empty injector. When t ends it fails for every fault that never came into
+// effect: a test that does not meet its fault tests nothing.
 func NewFaults(t T) *Faults {
 	f := &Faults{queues: map[providers.Method][]Fault{}, pending: map[providers.Method]int{}}
 	t.Cleanup(func() {
@@ -46,7 +45,7 @@ func NewFaults(t T) *Faults {
 	return f
 }
 
-// Queue adds faults for calls of m to come.
+// Queue adds faults for future calls of m.
 func (f *Faults) Queue(m providers.Method, faults ...Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 // loc is short for MustLocator.
 func loc(s string) providers.Locator { return providers.MustLocator(s) }
 
-// put writes content whatever is there, and fails the check if that fails.
+// put writes content over any file, and fails the check if that fails.
 func put(t T, p providers.Provider, l providers.Locator, content string) providers.Info {
 	t.Helper()
 	info, err := p.Write(t.Context(), l, providers.String(content), providers.WriteOptions{If: providers.Unconditional()})
@@ -37,7 +37,7 @@ func wantContent(t T, p providers.Provider, l providers.Locator, want string) pr
 	return info
 }
 
-// wantGone checks that nothing is at l.
+// wantGone checks that there is no entry at l.
 func wantGone(t T, p providers.Provider, l providers.Locator) {
 	t.Helper()
 	if info, err := p.Stat(t.Context(), l); !errors.Is(err, providers.ErrNotExist) {
@@ -45,7 +45,7 @@ func wantGone(t T, p providers.Provider, l providers.Locator) {
 	}
 }
 
-// wantErr checks the kind of an error, and that it is one of this seam.
+// wantErr checks the kind of an error, and that it is a *providers.Error.
 func wantErr(t T, what string, err error, kinds ...error) {
 	t.Helper()
 	if !slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) }) {
@@ -100,7 +100,7 @@ func brief(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// unconditional writes without asking.
+// unconditional writes over any version.
 var unconditional = providers.WriteOptions{If: providers.Unconditional()}
 
 // canceled is a context that has ended.

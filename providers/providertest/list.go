@@ -90,8 +90,8 @@ func listPaging(t T, p providers.Provider) {
 	}
 }
 
-// listUnderChange: what is there throughout is listed exactly once, whatever
-// comes and goes beside it.
+// listUnderChange: an entry that exists throughout is listed exactly once, even if others come
+// and go beside it.
 func listUnderChange(t T, p providers.Provider) {
 	appear := func(round int, _ []string) {
 		put(t, p, loc(fmt.Sprintf("appear/%03d-new", round)), "x")
@@ -112,7 +112,7 @@ func listUnderChange(t T, p providers.Provider) {
 	}
 }
 
-// listWhile calls change between the pages, and counts what it saw.
+// listWhile calls change between the pages, and counts the listed entries.
 func listWhile(t T, p providers.Provider, l providers.Locator, change func(round int)) map[string]int {
 	t.Helper()
 	seen := map[string]int{}
@@ -148,8 +148,8 @@ func listRecursive(t T, p providers.Provider) {
 	wantFiles(t, list(t, p, loc("a/b/c"), providers.ListOptions{Recursive: true}), deepTree[2])
 }
 
-// wantFiles compares a recursive listing. Directories that are only there
-// because of their entries need not be listed.
+// wantFiles compares a recursive listing. Directories that exist only because of their entries
+// need not be listed.
 func wantFiles(t T, infos []providers.Info, want ...string) {
 	t.Helper()
 	files := slices.DeleteFunc(infos, func(i providers.Info) bool { return i.Kind == providers.KindDir })
@@ -174,8 +174,8 @@ func listRecursivePaging(t T, p providers.Provider) {
 	}
 }
 
-// listRecursiveAfter: a listing that begins after a directory is the end of the
-// whole one, from what is in the directory on.
+// listRecursiveAfter: a listing that begins after a directory is the end of the whole one, from
+// the directory's own entries on.
 func listRecursiveAfter(t T, p providers.Provider) {
 	names := append([]string{"a-b/5", "a/b-c/6", "d/e/f/7"}, deepTree...)
 	for _, name := range names {
@@ -207,7 +207,7 @@ func listRecursiveAfter(t T, p providers.Provider) {
 	wantErr(t, "listing of one directory after another", err, providers.ErrUnsupported)
 }
 
-// files are those of a listing, in its order.
+// files are the files of a listing, in its order.
 func files(t T, p providers.Provider, l providers.Locator, o providers.ListOptions) (names []string) {
 	t.Helper()
 	for info, err := range providers.All(t.Context(), p, l, o) {

@@ -15,8 +15,8 @@ var modelChecks = []Check{
 	{Name: "model/random-calls", Heavy: true, Run: modelRandom},
 }
 
-// modelRandom makes random calls on few names and compares each outcome, and
-// the tree, with a map. A difference names the seed.
+// modelRandom makes random calls on few names and compares each outcome, and the tree, with a
+// map. A difference names the seed.
 func modelRandom(t T, p providers.Provider) {
 	seed := tier.NewSeed()
 	m := model{T: t, p: p, random: rand.New(rand.NewPCG(seed, 0)), dir: "run", files: map[string]providers.Info{}, content: map[string]string{}}
@@ -28,8 +28,7 @@ func modelRandom(t T, p providers.Provider) {
 	m.compare(seed)
 }
 
-// model is what the tree should be. All names are files in one directory, or
-// one below it.
+// model is the expected tree. All names are files in one directory, or one below it.
 type model struct {
 	T
 	p       providers.Provider
@@ -39,7 +38,7 @@ type model struct {
 	content map[string]string
 }
 
-// step makes one call and says what is wrong with its outcome.
+// step makes one call and describes the error in its outcome, "" for none.
 func (m *model) step(i int) string {
 	name := m.dir + "/" + []string{"a", "b", "c", "sub/a", "sub/b"}[m.random.IntN(5)]
 	now, there := m.files[name]
@@ -98,7 +97,7 @@ func (m *model) delete(name string, cond providers.Condition, want error, there 
 	return ""
 }
 
-// compare looks at the whole tree.
+// compare compares the whole tree.
 func (m *model) compare(seed uint64) {
 	var got []string
 	for _, dir := range []string{m.dir, m.dir + "/sub"} {

@@ -16,7 +16,7 @@ var nameChecks = []Check{
 	{Name: "names/errors-name-them-once", Run: namesInErrors},
 }
 
-// oddNames are names that POSIX allows and something else may trip over.
+// oddNames are names that POSIX allows and other software may trip over.
 func oddNames() []string {
 	names := []string{
 		" ", "-", "-rf", "~", "*", "?", "[a]", `back\slash`, `\`, "a b", " lead", "trail ", "trail.", "...", ".hidden",
@@ -30,7 +30,7 @@ func oddNames() []string {
 	return names
 }
 
-// mayRefuse says whether p may take a name for invalid.
+// mayRefuse reports whether p may refuse a name as invalid.
 func mayRefuse(p providers.Provider, name string) bool {
 	limits := p.Capabilities().Names
 	key, err := loc(name).Key()
@@ -71,7 +71,7 @@ func namesOdd(t T, p providers.Provider) {
 	}
 }
 
-// namesNeighbours: a name that begins another does not swallow it.
+// namesNeighbours: a name that is the beginning of another does not include it.
 func namesNeighbours(t T, p providers.Provider) {
 	for _, name := range []string{"a", "ab", "a.b", "a-b", "dir/x", "dir-2/y", "dir.z", "d"} {
 		put(t, p, loc(name), name)

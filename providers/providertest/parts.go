@@ -33,8 +33,8 @@ func upload(t T, p providers.Provider, opts providers.WriteOptions) providers.Up
 	return u
 }
 
-// partsContent: parts come in any order and at the same time, one replaces that
-// of the same number, and nothing is to be seen before they are complete.
+// partsContent: parts come in any order and at the same time, one replaces that of the same
+// number, and nothing is visible before the upload is complete.
 func partsContent(t T, p providers.Provider) {
 	put(t, p, loc("large"), "before")
 	u := upload(t, p, unconditional)
@@ -56,7 +56,7 @@ func partsContent(t T, p providers.Provider) {
 	wantContent(t, p, loc("large"), strings.Join(bodies, ""))
 }
 
-// partsCopied: a part may be a range of what is there, in the version asked for.
+// partsCopied: a part may be a range of an existing file, in the version asked for.
 func partsCopied(t T, p providers.Provider) {
 	a := string(part(p, 'a'))
 	old := put(t, p, loc("large"), "old")
@@ -103,8 +103,8 @@ func partsConditions(t T, p providers.Provider) {
 	wantContent(t, p, loc("large"), "new")
 }
 
-// partsAborted: what was not completed leaves nothing, by its own hand or by
-// that of who clears up.
+// partsAborted: an upload that was not completed leaves nothing, whether Abort or AbortParts
+// ended it.
 func partsAborted(t T, p providers.Provider) {
 	u := upload(t, p, unconditional)
 	wantOK(t, "part", u.Part(t.Context(), 1, providers.String("x")))

@@ -40,8 +40,8 @@ func pastReadOnly(t T, c Clones) {
 	wantContent(t, c.A, loc("a"), "one")
 }
 
-// pastFind: a revision is found by its name and by the beginning of it, and nothing
-// by what is none.
+// pastFind: a revision is found by its name and by the beginning of it, and no other name finds
+// one.
 func pastFind(t T, c Clones) {
 	first := save(t, c.A, "a", "one")
 	second := save(t, c.A, "a", "two")
@@ -65,8 +65,8 @@ func pastFind(t T, c Clones) {
 	}
 }
 
-// pastUnknown: what another clone has not pushed, or we have not fetched, is
-// not known here.
+// pastUnknown: a revision that another clone has not pushed, or this one has not fetched, is
+// unknown to this clone.
 func pastUnknown(t T, c Clones) {
 	ours := shared(t, c)
 	theirs := save(t, c.B, "b", "x")

@@ -1,8 +1,8 @@
 // Package providertest is the contract of package providers as a test suite.
 //
-// It knows the contract and no provider. Run holds a provider to it, as it is and
-// made read-only. What a provider does not promise in its Capabilities is not asked
-// of it.
+// It knows the contract and no provider. Run tests a provider against it, as it is and made
+// read-only. Checks of abilities that a provider does not promise in its Capabilities are left
+// out.
 //
 //	func TestContract(t *testing.T) {
 //		providertest.Run(t, func(t providertest.T) providers.Provider {
@@ -10,9 +10,9 @@
 //		})
 //	}
 //
-// RunWrapped is Run for the provider that stands for all of them inside wrappers, and
-// RunVariant for one that differs from a provider for which Run has run. In make soak
-// all three run everything.
+// RunWrapped is Run for the one provider that is also tested inside wrappers, and RunVariant
+// for one that differs little from a provider for which Run has run. In make soak all three run
+// everything.
 //
 // Faults is the injector, for tests of code that uses providers. The suite is
 // tested too: each of its checks fails on at least one provider that is broken
@@ -28,8 +28,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// T is what a check needs of a *testing.T. It is an interface so that the
-// suite can be run against broken providers, and its failures read.
+// T is the part of *testing.T that checks use. It is an interface so that the suite can be run
+// against broken providers, and its failures read.
 type T interface {
 	Helper()
 	Context() context.Context
@@ -63,7 +63,7 @@ func Checks() []Check {
 	return all
 }
 
-// Run holds a provider to the whole contract; each check gets a new provider.
+// Run tests a provider against the whole contract; each check gets a new provider.
 func Run(t *testing.T, new New) {
 	if tier.Soak {
 		RunWrapped(t, new)
@@ -72,8 +72,8 @@ func Run(t *testing.T, new New) {
 	runBare(t, new, func(Check) bool { return true })
 }
 
-// RunVariant is Run without the heavy checks: for a provider that is one for which Run
-// has run, with other options or over another wire.
+// RunVariant is Run without the heavy checks: for a provider that differs only in options or in
+// the wire from one for which Run has run.
 func RunVariant(t *testing.T, new New) {
 	if tier.Soak {
 		RunWrapped(t, new)
@@ -88,9 +88,9 @@ func runBare(t *testing.T, new New, wanted func(Check) bool) {
 	}
 }
 
-// RunWrapped is Run, and the contract again with the provider inside a wrapper and inside
-// one that injects faults. What these do does not depend on the provider, so in make test
-// it is asked of one.
+// RunWrapped is Run, and the contract again with the provider inside a wrapper and inside one
+// that injects faults. The behaviour of these does not depend on the provider, so in make test
+// only one provider runs it.
 func RunWrapped(t *testing.T, new New) {
 	t.Run("plain", func(t *testing.T) { runAll(t, append(Checks(), plainChecks...), new) })
 	t.Run("wrapped", func(t *testing.T) {
@@ -107,7 +107,7 @@ func RunWrapped(t *testing.T, new New) {
 
 func runAll(t *testing.T, checks []Check, new New) {
 	p := new(t)
-	able := p.Capabilities() // a new provider is always able to do the same
+	able := p.Capabilities() // all new providers have the same capabilities
 	if err := p.Close(); err != nil {
 		t.Fatalf("close of an unused provider: %v", err)
 	}

@@ -29,8 +29,8 @@ func pushNothing(t T, c Clones) {
 	}
 }
 
-// pushBranch: another branch is made, goes on, and leaves the tracked one
-// alone; a pull request is opened once.
+// pushBranch: another branch is made, goes on, and leaves the tracked one alone; a pull request
+// is opened once.
 func pushBranch(t T, c Clones) {
 	first := shared(t, c)
 	second := save(t, c.A, "a", "2")
@@ -58,8 +58,8 @@ func pushBranch(t T, c Clones) {
 	}
 }
 
-// pushConflict: the second of two who began at the same place gets a conflict,
-// and what the first pushed stays; the second goes on from there.
+// pushConflict: the second of two pushes from the same revision gets a conflict, and the
+// commits of the first stay; the second clone continues from them.
 func pushConflict(t T, c Clones) {
 	shared(t, c)
 	theirs := save(t, c.A, "a", "theirs")
@@ -104,7 +104,7 @@ func pushLease(t T, c Clones) {
 	wantErr(t, "push of what was overwritten", err, providers.ErrConflict)
 }
 
-// pushRace: of those who push at once, one wins.
+// pushRace: of concurrent pushes, one wins.
 func pushRace(t T, c Clones) {
 	shared(t, c)
 	ours := map[providers.Provider]providers.Revision{c.A: save(t, c.A, "a", "1"), c.B: save(t, c.B, "b", "2")}
@@ -141,7 +141,7 @@ func pushLostAnswer(t T, c Clones) {
 	}
 }
 
-// pushDeleted: a branch that others deleted is not made again before we know.
+// pushDeleted: a branch that others deleted is not made again before a fetch has shown that.
 func pushDeleted(t T, c Clones) {
 	r := shared(t, c)
 	wantOK(t, "deletion of the branch", c.Drop(""))

@@ -59,7 +59,7 @@ func readPinned(t T, p providers.Provider) {
 	readPast(t, p, second, "other")
 }
 
-// readPast asks for what an entry had before. A store need not have it.
+// readPast reads a previous version of an entry. A store need not have it.
 func readPast(t T, p providers.Provider, was providers.Info, want string) {
 	got, _, err := providers.Fetch(t.Context(), p, loc("a"), providers.ReadOptions{Version: was.Version, Past: true})
 	if err == nil && string(got) != want {

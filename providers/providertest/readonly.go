@@ -12,7 +12,7 @@ var readOnlyChecks = readOnlyChecksOf(func(p providers.Provider) counting {
 	return providers.ReadOnly(p, providers.ReadOnlyOptions{Reason: "the manifest says so"})
 })
 
-// counting is what ReadOnly makes; the suite's own tests make it wrong.
+// counting is the type that ReadOnly makes; the suite's own tests use wrong ones.
 type counting interface {
 	providers.Provider
 	Refused() int64
@@ -26,7 +26,7 @@ func readOnlyChecksOf(wrap func(providers.Provider) counting) []Check {
 	}
 }
 
-// changing has all methods that change something; every wrapper does.
+// changing has all methods that change an entry; every wrapper has them.
 type changing interface {
 	providers.Provider
 	providers.Copier
@@ -37,8 +37,8 @@ type changing interface {
 	providers.Pusher
 }
 
-// changes are all calls that would change something, of abilities as well,
-// also when p does not announce them.
+// changes are all calls that would change an entry, including those of abilities that p does
+// not announce.
 func changes(p providers.Provider) map[providers.Method]func(ctx context.Context) error {
 	w := p.(changing)
 	drop := func(_ any, err error) error { return err }

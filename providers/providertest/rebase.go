@@ -6,8 +6,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// halves takes the change of the side that changed the first line, and of the
-// other the rest.
+// halves merges the first line and the rest each from the side that changed it.
 func halves(base, a, b []byte, _ bool) ([]byte, bool) {
 	cut := func(text []byte) (string, string) {
 		first, rest, _ := strings.Cut(string(text), "\n")
@@ -28,8 +27,8 @@ func halves(base, a, b []byte, _ bool) ([]byte, bool) {
 	return []byte(a1 + "\n" + a2), true
 }
 
-// diverged is a tree that A has pushed to and B committed to, on what both had,
-// and fetched.
+// diverged makes a common base of both clones, and commits on it that A has pushed and B lacks.
+// It returns the base and A's last revision.
 func diverged(t T, c Clones) (base, theirs providers.Revision) {
 	t.Helper()
 	save(t, c.A, "text", "1\n2")
@@ -48,8 +47,8 @@ func rebase(t T, p providers.Provider, base, from, onto providers.Revision) (pro
 	return must[providers.Rebaser](t, p).Rebase(t.Context(), base, from, onto, halves)
 }
 
-// rebaseLine: the revisions are made anew, each with its tree, and nothing is
-// shown before Adopt.
+// rebaseLine: the revisions are made anew, each with its tree, and reads do not show them
+// before Adopt.
 func rebaseLine(t T, c Clones) {
 	base, theirs := diverged(t, c)
 	save(t, c.B, "text", "one\n2")
@@ -78,8 +77,8 @@ func rebaseLine(t T, c Clones) {
 	}
 }
 
-// rebaseConflict: what combine cannot say, and what is no content, is a
-// conflict, and nothing happens.
+// rebaseConflict: a content that combine cannot merge, and a change other than of content, is a
+// conflict, and nothing changes.
 func rebaseConflict(t T, c Clones) {
 	base, theirs := diverged(t, c)
 	for _, change := range []providers.Change{
@@ -100,7 +99,7 @@ func rebaseConflict(t T, c Clones) {
 	wantErr(t, "rebase of what is not known", err, providers.ErrNotExist)
 }
 
-// rebaseMerge: what merges is not made again.
+// rebaseMerge: a merge revision is not made again.
 func rebaseMerge(t T, c Clones) {
 	base, theirs := diverged(t, c)
 	save(t, c.B, "b", "ours")
@@ -115,8 +114,7 @@ func rebaseMerge(t T, c Clones) {
 	wantErr(t, "rebase of a merge", err, providers.ErrUnsupported)
 }
 
-// rebaseRewritten: what was there before the remote's branch was rewritten is not
-// made again.
+// rebaseRewritten: commits from before the remote's branch was rewritten are not made again.
 func rebaseRewritten(t T, c Clones) {
 	shared(t, c)
 	gone := save(t, c.B, "secret", "x")

@@ -13,16 +13,14 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Clones are two providers on one new remote, which has no branch yet, and both
-// track the same branch of it. They are Committers, Snapshotters, Pushers and
-// Syncers.
+// Clones are two providers on one new remote, which has no branch yet, and both track the same
+// branch of it. They are Committers, Snapshotters, Pushers and Syncers.
 type Clones struct {
 	A, B providers.Provider
-	// Drop deletes a branch ("": the tracked one) at the remote, the way a
-	// stranger would.
+	// Drop deletes a branch ("": the tracked one) at the remote, as another user would.
 	Drop func(branch string) error
-	// Mute has A's Propose fail with ErrUnavailable, until it is called with
-	// false; nil: what that leaves is not checked.
+	// Mute makes A's Propose fail with ErrUnavailable, until it is called with false; nil: the
+	// state after such a failure is not checked.
 	Mute func(mute bool)
 }
 
@@ -32,7 +30,7 @@ type CloneCheck struct {
 	Run  func(t T, c Clones)
 }
 
-// CloneChecks are all of them.
+// CloneChecks are all checks that need two clones.
 func CloneChecks() []CloneCheck {
 	return []CloneCheck{
 		{"past/at", pastAt},
@@ -76,9 +74,9 @@ func CloneChecks() []CloneCheck {
 	}
 }
 
-// RunClones holds providers with revisions and a remote to their part of the
-// contract. Run does the rest of it, with a clone of a new remote. The checks run side by
-// side, so that several may call new at once.
+// RunClones tests providers with revisions and a remote against their part of the contract. Run
+// does the rest of it, with a clone of a new remote. The checks run in parallel, so that
+// several may call new at once.
 func RunClones(t *testing.T, new func(t T) Clones) {
 	if tier.Soak {
 		RunWrappedClones(t, new)
@@ -92,8 +90,8 @@ func RunClones(t *testing.T, new func(t T) Clones) {
 	}
 }
 
-// RunWrappedClones is RunClones, and the same again with the clones inside wrappers: for
-// the ones that stand for all of them there.
+// RunWrappedClones is RunClones, and the same again with the clones inside wrappers: for the
+// one kind of clones that is also tested inside wrappers.
 func RunWrappedClones(t *testing.T, new func(t T) Clones) {
 	runClones(t, CloneChecks(), new)
 	t.Run("wrapped", func(t *testing.T) {
@@ -105,12 +103,12 @@ func RunWrappedClones(t *testing.T, new func(t T) Clones) {
 	})
 }
 
-// OverWire is a check of each thing that clones do with their remote, for RunCloneVariant.
-// Who wins a race, and what is done with what has come, is above the wire.
+// OverWire is a check of each kind of request from clones to their remote, for RunCloneVariant.
+// The winner of a race, and the use of fetched revisions, do not depend on the wire.
 var OverWire = []string{"push/first", "push/branch", "push/not-fast-forward", "push/lost-answer", "push/deleted-branch", "sync/fetch"}
 
-// RunCloneVariant is the part of RunClones with these names, or that begins with them:
-// for clones that differ in nothing else from some for which all of it has run.
+// RunCloneVariant is the part of RunClones with these names, or with names that begin with
+// them: for clones that differ in nothing else from some for which all of it has run.
 func RunCloneVariant(t *testing.T, names []string, new func(t T) Clones) {
 	runClones(t, slices.DeleteFunc(CloneChecks(), func(c CloneCheck) bool {
 		return !tier.Soak && !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(c.Name, name) })
@@ -133,7 +131,8 @@ func (check CloneCheck) run(t T, new func(t T) Clones) {
 	check.Run(t, c)
 }
 
-// rebasing, differing and branching are checks of what not every store with a remote can do.
+// rebasing, differing and branching are checks of abilities that not every store with a remote
+// has.
 func rebasing(run func(t T, c Clones)) func(t T, c Clones) {
 	return where(providers.AbilityRebase, run)
 }
@@ -154,7 +153,7 @@ func where(a providers.Ability, run func(t T, c Clones)) func(t T, c Clones) {
 	}
 }
 
-// save commits one file whatever is there, and gives the revision.
+// save commits one file unconditionally, and returns the revision.
 func save(t T, p providers.Provider, name, content string) providers.Revision {
 	t.Helper()
 	return commit(t, p, change(name, content, providers.Unconditional())).Revision
@@ -232,7 +231,7 @@ func syncAdopt(t T, c Clones) {
 	s := must[providers.Syncer](t, c.B)
 	wantErr(t, "adopt instead of what is not the head", s.Adopt(t.Context(), first, second), providers.ErrConflict)
 	wantTree(t, c.B, "", map[string]string{"shared": "1", "own": "x"})
-	for range 2 { // the second time it is so already
+	for range 2 { // the second time it is in that state
 		wantOK(t, "adopt", s.Adopt(t.Context(), own, second))
 	}
 	if headOf(t, c.B) != second {
@@ -247,13 +246,12 @@ func syncAdopt(t T, c Clones) {
 	wantTree(t, c.B, "", map[string]string{"shared": "1", "own": "x"})
 }
 
-// syncOneStep: a listing is of one revision, whatever is adopted meanwhile.
+// syncOneStep: a listing is of one revision, even if another is adopted meanwhile.
 func syncOneStep(t T, c Clones) {
 	oneStep(t, c.A, must[providers.Syncer](t, c.A).Adopt)
 }
 
-// oneStep goes from one of two revisions to the other and back, and lists
-// meanwhile.
+// oneStep goes from one of two revisions to the other and back, and lists meanwhile.
 func oneStep(t T, p providers.Provider, step func(_ context.Context, from, to providers.Revision) error) {
 	t.Helper()
 	pair := func(content string) providers.Revision {
@@ -286,7 +284,7 @@ func inTurn(t T, revisions [2]providers.Revision, step func(_ context.Context, f
 		if err := step(t.Context(), revisions[(round+1)%2], revisions[round%2]); err != nil {
 			return err
 		}
-		runtime.Gosched() // so that those who look get a turn
+		runtime.Gosched() // so that the listing goroutines get a turn
 	}
 	return nil
 }
@@ -309,8 +307,8 @@ func syncBase(t T, c Clones) {
 	}
 }
 
-// syncMerge: a revision with both as parents is no conflict for either side,
-// and repeating it makes no other.
+// syncMerge: a revision with both as parents is no conflict for either side, and repeating it
+// makes no other.
 func syncMerge(t T, c Clones) {
 	shared(t, c)
 	theirs := save(t, c.A, "a", "theirs")

@@ -98,8 +98,8 @@ func treeOverDirectory(t T, p providers.Provider) {
 	wantContent(t, p, loc("dir/file"), "x")
 }
 
-// treeBeside: where a file can be beside a directory of its name, both are
-// there, and a listing has them under names that lead to them.
+// treeBeside: where a file can be beside a directory of its name, both exist, and a listing has
+// them under names that lead to them.
 func treeBeside(t T, p providers.Provider) {
 	wantContent(t, p, loc("dir"), "y")
 	wantContent(t, p, loc("dir/file"), "x")
@@ -117,8 +117,8 @@ func treeBeside(t T, p providers.Provider) {
 	wantContent(t, p, loc("dir"), "y")
 }
 
-// treeMadeByWrite: what becomes of a directory that nobody asked for is as the
-// provider says.
+// treeMadeByWrite: a directory that was only made by a Write stays or goes as the provider's
+// Capabilities say.
 func treeMadeByWrite(t T, p providers.Provider) {
 	put(t, p, loc("dir/file"), "x")
 	wantOK(t, "delete", p.Delete(t.Context(), loc("dir/file"), providers.DeleteOptions{If: providers.Unconditional()}))

@@ -39,7 +39,7 @@ func versionUnique(t T, p providers.Provider) {
 	if seen[0].ETag == "" || seen[0].Size != 1 {
 		t.Errorf("version %+v", seen[0])
 	}
-	// A name that was deleted and made again is not what it was.
+	// A name that was deleted and made again has another version.
 	wantOK(t, "delete", p.Delete(t.Context(), loc("a"), providers.DeleteOptions{If: providers.Unconditional()}))
 	if again := put(t, p, loc("a"), "1"); seen[len(seen)-1].Matches(again.Version) {
 		t.Errorf("a deleted version came back: %+v", again.Version)
@@ -74,8 +74,8 @@ func versionStays(t T, p providers.Provider) {
 	}
 }
 
-// operationID: a repetition after a lost answer is no conflict with oneself,
-// and does not hide one with others.
+// operationID: a repetition after a lost answer is no conflict with its first attempt, and does
+// not hide one with others.
 func operationID(t T, p providers.Provider) {
 	write := func(content, op string, cond providers.Condition) (providers.Info, error) {
 		return p.Write(t.Context(), loc("a"), providers.String(content), providers.WriteOptions{If: cond, Op: op})
