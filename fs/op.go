@@ -1,7 +1,7 @@
 package fs
 
-// An Op is one request of the kernel: who asks, and whether the kernel has
-// interrupted it. It is good until the call that it was given to returns.
+// An Op is one request of the kernel: its caller, and whether the kernel has interrupted it. It
+// is good until the call that it was given to returns.
 //
 // It is no context.Context on purpose. The kernel interrupts a request for any signal
 // of the caller, and a Go program is signalled by its own scheduler all the time: a call

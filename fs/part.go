@@ -13,8 +13,8 @@ type Part struct {
 	Name string // for logs and status: "@acme/marketing-ops"
 	At   string // path in the mount; "" is the root
 
-	// Volume is served at At. When it is nil, an unreadable directory stands
-	// there, and Unavailable says why.
+	// Volume is served at At. When it is nil, an unreadable directory stands at At, and
+	// Unavailable says why.
 	Volume      Volume
 	Unavailable string
 

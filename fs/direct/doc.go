@@ -89,7 +89,7 @@
 //
 // The flags of renameat2(2) through FUSE, on Linux 6.18 over ext4:
 //
-//	none              atomic, directories in one step whatever lies below
+//	none              atomic, directories with all below in one step
 //	RENAME_NOREPLACE  EEXIST by the disk, no race
 //	RENAME_EXCHANGE   atomic, both inodes keep their numbers
 //	RENAME_WHITEOUT   by callers with CAP_MKNOD: a device 0/0 stays behind

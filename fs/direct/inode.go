@@ -70,7 +70,7 @@ const (
 // An ext is the part of an inode that only few need at a time.
 type ext struct {
 	files   *file         // open files, newest first
-	pin     *handle       // keeps an inode without a name
+	pin     *handle       // keeps an inode that has no name, or a hot one, reachable
 	dir     *handle       // a directory's descriptor while it is in the ring
 	wd      int32         // watch descriptor, 0 for none
 	busy    int32         // own changes in progress
@@ -79,7 +79,7 @@ type ext struct {
 	moved   chan struct{} // closed with the last of the moves
 	pass    int32         // open files that the kernel writes to by itself
 	setID   uint64        // content signature when set-id bits were set during writing, see setIDs
-	unset   int64         // time of the last clearing of bits that the kernel may believe, see setIDs.admit
+	unset   int64         // when bits were last cleared that the kernel may believe in
 }
 
 func (e *ext) idle() bool {

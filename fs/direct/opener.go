@@ -64,8 +64,8 @@ func (o *opener) once(ino wsfs.Ino, was *sighting, flags int, st *stat) (*handle
 	return o.handle(fd, err)
 }
 
-// displaced handles an inode that others replaced. taken: this open does not tell the kernel,
-// so the next open for writing must.
+// displaced handles an inode that others replaced. taken: this open only reads, so the next
+// open for writing must still fail with ESTALE.
 func (o *opener) displaced(ino wsfs.Ino, was *sighting, taken bool) {
 	o.hot.replaced(was.parent, was.name)
 	if was.h != nil {

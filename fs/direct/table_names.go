@@ -80,7 +80,7 @@ func (t *table) displace(dir wsfs.Ino, name string, ino wsfs.Ino, leads func(ide
 	return lost
 }
 
-// unnamed takes a name from an inode, if it has it. taken: others gave it to another file.
+// unnamed takes a name from an inode, if it has it; with taken it sets flagTaken.
 func (t *table) unnamed(ino, dir wsfs.Ino, name string, taken bool) bool {
 	n, ok := t.lock(ino)
 	if !ok {

@@ -21,8 +21,8 @@ type Options struct {
 	// attributes for long. Without it they are believed for a second.
 	Watch bool
 
-	// Root, when set, is the directory to serve; the path is then only a name
-	// for messages. It is duplicated, and stays the caller's.
+	// Root, when set, is the directory to serve; the path is then only a name for messages. It
+	// is opened a second time, and stays the caller's.
 	Root *os.File
 
 	// Dev and Ino, when Ino is not 0, must be the stat(2) numbers of the directory: it was

@@ -43,8 +43,7 @@ type Options struct {
 	Hook func(ctx context.Context, m providers.Method, l providers.Locator) error
 	// Without are the capabilities that the store does not promise, and then does not have:
 	// EmptyDirs, Symlinks, Metadata, ListComplete, RecursiveList, ListAfter, OperationIDs,
-	// UniqueVersions, members of Attributes and of Abilities. Anything else in it means
-	// nothing.
+	// UniqueVersions, members of Attributes and of Abilities. Its other members are ignored.
 	Without  providers.Capabilities
 	NoDigest bool // Info.Digest is empty
 	// ImpliedDirs: a directory that only a Write has made is removed with its last entry. Such

@@ -37,7 +37,7 @@ func (n *node) at(l providers.Locator) providers.Info {
 	return info
 }
 
-// describe is at, or nil for nothing, as Condition.Allows takes it.
+// describe is at, or nil for no entry, as Condition.Allows takes it.
 func (n *node) describe(l providers.Locator) *providers.Info {
 	if n == nil {
 		return nil
@@ -79,7 +79,7 @@ func (t *tree) find(l providers.Locator) (*node, error) {
 	return n, nil
 }
 
-// look is find for readers: below a file there is nothing.
+// look is find for readers: below a file there is no entry.
 func (t *tree) look(l providers.Locator) (*node, error) {
 	n, err := t.find(l)
 	if err != nil || n == nil {
