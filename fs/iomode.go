@@ -125,8 +125,8 @@ func (m *ioModes) opened(node uint64, o *Opened, writable bool, out *fuse.OpenOu
 // while the kernel may have the size of another version: a thread that learns the new size
 // truncates the pages to it, without the lock that writers take (the kernel's
 // fuse_change_attributes). Bytes that a program has appended to a page by then become zeros, in
-// the file too if they were not sent yet. Before Linux 6.6 programs could not share a mapping
-// of a file opened like this, and they do that far more often.
+// the file too if they were not sent yet. It does not before Linux 6.6, where programs cannot
+// share a mapping of a file opened like this: they do that far more often.
 func (m *ioModes) direct(o *Opened) bool { return o.Direct || o.NewAttr && m.mapped }
 
 func (m *ioModes) choose(node uint64, n *openNode, o *Opened, pass, direct bool) {

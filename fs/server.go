@@ -173,8 +173,8 @@ func (f *front) closeVolumes() error {
 }
 
 // Wait returns when the tree has been unmounted, by us or another, and its volumes are closed.
-// The error joins those of the volumes' Close: their unsaved data is not safe, or not where
-// policy wanted it. It may be called any number of times, from many goroutines.
+// The error joins those of the volumes' Close: data that the volumes hold is not safe, or not
+// where policy wanted it. It may be called any number of times, from many goroutines.
 func (s *Server) Wait() error {
 	<-s.served
 	return s.closed

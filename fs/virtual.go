@@ -164,7 +164,7 @@ func (c *control) children(dir string) map[string]bool {
 	return out
 }
 
-// listed reports whether the ControlDir, rather than the volume, has a path, and as a
+// listed reports whether the ControlDir, rather than the volume, has a path, and whether as a
 // directory.
 func (c *control) listed(p string) (isDir, ok bool) {
 	isDir, ok = c.children(strings.TrimPrefix(path.Dir(p), "."))[path.Base(p)]

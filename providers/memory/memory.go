@@ -49,7 +49,7 @@ type Options struct {
 	// ImpliedDirs: a directory that only a Write has made is removed with its last entry. Such
 	// a store takes no sets.
 	ImpliedDirs bool
-	DearCopy    bool // is promised, and costs nothing
+	DearCopy    bool // is promised, though a copy costs nothing
 	// AttrsMoveETag: attributes that change give content another ETag, as they do to an
 	// object of S3 that came in parts.
 	AttrsMoveETag bool

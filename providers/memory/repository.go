@@ -21,7 +21,7 @@ type Repository struct {
 	head   providers.Revision
 	on     string                      // where commits go: branch, or one of the clone's own
 	lines  map[string]*line            // state of the branches of its own
-	known  providers.Revision          // revision of the tracked branch at the last fetch or push
+	known  providers.Revision          // the remote's tracked branch, as last known
 	has    map[providers.Revision]bool // the revisions in the clone
 }
 
