@@ -36,8 +36,8 @@ var (
 )
 
 // CleanID makes an id one segment of a branch name (git-check-ref-format) of
-// at most 64 bytes. An id that has to change gets a hash of what it was, and
-// so does one that looks as if it had: two ids never share a name.
+// at most 64 bytes. An id that has to change gets a hash of the original, and
+// so does one that looks as if it had one: two ids never share a name.
 func CleanID(id string) string {
 	clean := strings.Trim(idForbidden().ReplaceAllString(id, "-"), ".-")
 	if strings.HasSuffix(clean, ".lock") {

@@ -166,7 +166,7 @@ func (v value) insideWorkspace(p string) bool {
 	return true
 }
 
-// decodeRun reads what a runner would invoke. A string is kept as it is: AIP-26
+// decodeRun reads the command of a runner. A string is kept as it is: AIP-26
 // leaves it to the runner whether that is a file or a command.
 func decodeRun(v value) (r *CodeRun) {
 	for _, form := range v.forms(yaml.MappingNode, yaml.SequenceNode, yaml.ScalarNode) {

@@ -28,7 +28,7 @@ const (
 )
 
 // CloudBucketConfig is a place in the host's own bucket service. Prefix is
-// empty or ends in one slash, here and below.
+// empty or ends in one slash, in all types of this file.
 type CloudBucketConfig struct {
 	Bucket string
 	Prefix string

@@ -12,7 +12,7 @@ import (
 )
 
 // Credentials never stand in a manifest (AIP-35, conformance rule 2). Two
-// tables say what counts as one: the name of the key, or the shape of the
+// tables say which entries count as one: the name of the key, or the shape of the
 // value. A name that ends in "ref" points at a secret and is fine.
 
 // credentialNames are compared without case, dashes and underscores, with the
@@ -44,13 +44,13 @@ type shape struct {
 	name string
 	re   *regexp.Regexp
 	also func(string) bool // nil: the pattern is enough
-	// starts are what it begins with, where it is one in a text of any kind, and not only as
-	// a value of a manifest. There are few places to look at then.
+	// starts are its first characters, by which it is found in a text of any kind, and not only as
+	// a value of a manifest. Few places have to be looked at then.
 	starts []string
 	length int // how long it is known to be one by; 0: longest
 }
 
-// longest is how much of most credentials shows what they are.
+// longest is the number of bytes that show most credentials for certain.
 const longest = 128
 
 // credentialShapes are compiled when a manifest is read: that takes milliseconds, and
@@ -97,7 +97,7 @@ func credentialShape(s string) string {
 const MaxCredential = 4096
 
 // CredentialIn names the kind of credential that stands somewhere in a text of any kind,
-// or returns "". It goes by what no other text looks like; a password is in no table.
+// or returns "". It looks for shapes that no other text has; a password is in no table.
 func CredentialIn(text []byte) string {
 	for _, sh := range credentialShapes() {
 		for _, start := range sh.starts {

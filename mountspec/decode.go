@@ -13,7 +13,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/internal/jsonschema"
 )
 
-// maxFindings bounds what one hostile file can make us say.
+// maxFindings bounds the output for one hostile file.
 const maxFindings = 200
 
 // decoder reads one file. It collects findings and never stops at the first.
@@ -56,7 +56,7 @@ func (d *decoder) reportLine(line int, rule, hint, format string, args ...any) {
 	d.add(Finding{Line: line, Column: 1, Rule: rule, Hint: hint, Message: fmt.Sprintf(format, args...)})
 }
 
-// value is a node with what is needed to talk about it. The zero value is an
+// value is a node with its place, for findings about it. The zero value is an
 // absent one.
 type value struct {
 	d    *decoder
@@ -86,7 +86,7 @@ func (v value) warn(rule, hint, format string, args ...any) {
 
 func (v value) report(s Severity, rule, hint, message string) {
 	if v.d == nil || v.d.definitions != nil {
-		return // nothing is wrong with what is described
+		return // a description has no errors
 	}
 	p := v.pos()
 	v.d.add(Finding{Severity: s, Line: p.Line, Column: p.Column, Path: showPath(v.path), Rule: rule, Code: v.code, Message: message, Hint: hint})
@@ -253,7 +253,7 @@ func join(path, key string) string {
 
 func index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// showPath keeps a document path printable and short whatever its keys are.
+// showPath keeps a document path printable and short, whichever keys it has.
 func showPath(path string) string {
 	const limit = 200
 	if credentialShape(path) != "" {
@@ -267,7 +267,7 @@ func showPath(path string) string {
 	return q
 }
 
-// sequence is items for a value that may as well be something else: nil then.
+// sequence is items for a value that may also be of another type: nil then.
 func (v value) sequence() []value {
 	if v.described() && v.outline.form == yaml.SequenceNode || !v.described() && v.present() && v.n.Kind == yaml.SequenceNode {
 		return v.items()

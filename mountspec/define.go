@@ -2,8 +2,8 @@ package mountspec
 
 // DefineWorkspace validates a workspace given as a struct, as AIP-34's
 // defineWorkspace does: the same rules as for a manifest, by printing and
-// reading it. Positions of findings are those of the printed form. What is
-// returned has its defaults applied and shares nothing with def.
+// reading it. Positions of findings are those of the printed form. The
+// result has its defaults applied and shares nothing with def.
 func DefineWorkspace(def Workspace, o Options) (*Workspace, Findings) {
 	text, err := def.Marshal()
 	if err != nil {

@@ -4,11 +4,11 @@
 // names of AIP-37.
 //
 // It knows the documents and nothing else: parsing takes bytes and does no
-// I/O, resolves no reference, no secret and no path. What a manifest says is a
-// wish of its author; whether it is granted is decided elsewhere.
+// I/O, resolves no reference, no secret and no path. A manifest states the
+// wishes of its author; other packages decide whether they are granted.
 //
 // It promises:
-//   - Everything that is wrong is found at once, each finding with file, line,
+//   - Every error is found at once, each finding with file, line,
 //     document path, a stable rule, the upstream error code and what to do.
 //   - Unknown keys refuse, provider config included, so that a misspelt prefix
 //     cannot mount a whole bucket. Only the blocks that upstream leaves open
@@ -19,7 +19,7 @@
 //   - No message repeats a value that looks like a credential.
 //
 // Where upstream contradicts itself the JSON schemas win over the prose, and
-// each provider has its own default for what AIP-35 defaults for all of them.
+// each provider has its own default where AIP-35 has one for all of them.
 //
 //	src, err := mountspec.ReadSource(path, file)
 //	...

@@ -78,8 +78,8 @@ func (t Trigger) Resolve() Trigger {
 }
 
 // Templated splits an idle event into its base and its threshold in seconds:
-// "idle-300" is (idle, 300, true). Zero, signs, leading zeros and what does not
-// fit 31 bits are not thresholds.
+// "idle-300" is (idle, 300, true). Zero, signs, leading zeros and numbers that do
+// not fit 31 bits are not thresholds.
 func (t Trigger) Templated() (base string, seconds int, ok bool) {
 	i := strings.LastIndexByte(string(t), '-')
 	if i < 0 {

@@ -13,8 +13,8 @@ import (
 // by slashes; * stands for any part of one segment, ** as a whole segment for
 // any number of them, and a backslash takes the special meaning from the
 // character behind it. A pattern matches a path and everything below it; one
-// that ends in / matches directories only, one that ends in /** only what lies
-// below. There is no negation: what is excluded cannot be brought back.
+// that ends in / matches directories only, one that ends in /** only the names
+// below. There is no negation: an excluded path cannot be brought back.
 //
 //	.runs/       the directory .runs at the root, and all below
 //	**/*.log     every .log, at any depth
@@ -59,9 +59,9 @@ func CompileExclude(patterns []string) (*ExcludeSet, error) {
 	return set, nil
 }
 
-// compilePattern returns what is wrong with a pattern, or "". Characters that
-// other grammars give a meaning refuse: read as plain text they would let out
-// what the author meant to keep in.
+// compilePattern returns the fault of a pattern, or "". Characters that
+// other grammars give a meaning refuse: read as plain text they would send
+// files that the author meant to exclude.
 func compilePattern(s string) (p pattern, problem string) {
 	body := strings.TrimPrefix(strings.TrimPrefix(s, "./"), "/")
 	p.dirOnly = strings.HasSuffix(body, "/")
@@ -134,13 +134,13 @@ func (x *ExcludeSet) Match(path string, isDir bool) bool {
 
 // SameBelow reports whether any name is excluded below one directory exactly if
 // it is below the other. It may say false where a list could be shown to be the
-// same, and costs what two calls of Match do, however much lies below.
+// same, and costs as much as two calls of Match, however much lies below.
 func (x *ExcludeSet) SameBelow(a, b string) bool {
 	if x.Empty() {
 		return true
 	}
 	if out := x.Match(a, true); out || x.Match(b, true) {
-		return out == x.Match(b, true) // all below what is excluded is
+		return out == x.Match(b, true) // all below an excluded directory is excluded
 	}
 	for i := range x.patterns {
 		if !slices.Equal(x.patterns[i].reach(a), x.patterns[i].reach(b)) {
@@ -182,7 +182,7 @@ func (p *pattern) match(path string, isDir bool) bool {
 }
 
 // reach is the set of places in the pattern that a path can have reached: it
-// decides what the pattern says of all below.
+// decides which names below the path match.
 func (p *pattern) reach(path string) []bool {
 	at := make([]bool, len(p.segments)+1)
 	at[0] = true
@@ -198,7 +198,7 @@ func (p *pattern) reach(path string) []bool {
 // step advances every place by one segment of a path and reports whether any
 // is left. It goes from the end, so that it can work in place.
 func (p *pattern) step(at []bool, name string) bool {
-	for i := range p.segments { // ** may also stand for nothing, unless it is last
+	for i := range p.segments { // ** may also match no segment, unless it is last
 		if at[i] && p.segments[i].any && i+1 < len(p.segments) {
 			at[i+1] = true
 		}

@@ -43,7 +43,7 @@ type Pos struct {
 	Line, Column int
 }
 
-// String prints file:line:column, leaving out what is zero.
+// String prints file:line:column, leaving out zero parts.
 func (p Pos) String() string {
 	switch {
 	case p.Line == 0:
@@ -54,7 +54,7 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// A Finding is one thing wrong, or noteworthy, in a manifest.
+// A Finding is one error, or noteworthy point, in a manifest.
 type Finding struct {
 	Severity Severity
 	File     string
@@ -63,14 +63,14 @@ type Finding struct {
 	Path     string // document path, such as storage.inline.sync.mode
 	Rule     string // short stable id, such as "unknown-key"
 	Code     string // upstream error code, such as CodeConfigInvalid, or empty
-	Message  string // what is wrong; never holds a value that looks like a credential
-	Hint     string // what to do about it, or empty
+	Message  string // describes the error; never holds a value that looks like a credential
+	Hint     string // advice, or empty
 }
 
 // Pos returns where the finding is.
 func (f Finding) Pos() Pos { return Pos{f.File, f.Line, f.Column} }
 
-// String prints the finding on one line: place, severity, what, rule, what to do.
+// String prints the finding on one line: place, severity, message, rule, hint.
 func (f Finding) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s: ", f.Pos(), f.Severity)
@@ -87,7 +87,7 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// Findings is what one parse found, sorted by position. As an error it prints
+// Findings is the result of one parse, sorted by position. As an error it prints
 // one finding per line.
 type Findings []Finding
 

@@ -12,12 +12,12 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// maxNodes bounds what one frontmatter can make the YAML parser allocate.
+// maxNodes bounds the memory that one frontmatter can make the YAML parser allocate.
 const maxNodes = 1 << 17
 
 // The YAML parser tries every plain scalar that begins like a date as one, and
 // the standard library reads the machine's time zone from the disk when it
-// first meets an offset. Having it done here, once, keeps parsing free of I/O.
+// first meets an offset. Doing that now, once, keeps parsing free of I/O.
 //
 //lint:ignore SA4017 what it reads on the way is the point
 var _, _ = time.Unix(0, 0).Zone()
@@ -35,7 +35,7 @@ func (d *decoder) parseFrontmatter(src Source) *yaml.Node {
 	return d.parseYAML(front)
 }
 
-// cut returns the lines between the two delimiters and what follows them.
+// cut returns the lines between the two delimiters and the rest behind them.
 func (d *decoder) cut(data []byte) (front, rest []byte, ok bool) {
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		d.reportLine(1, "encoding", "save the file as UTF-8", "the file is UTF-16")
@@ -91,7 +91,7 @@ func findDelimiter(b []byte) (start, next int) {
 	return -1, -1
 }
 
-// checkBytes refuses what makes two parsers disagree about the text.
+// checkBytes refuses bytes that make two parsers disagree about the text.
 func (d *decoder) checkBytes(front []byte) bool {
 	line := 1
 	for i := 0; i < len(front); {

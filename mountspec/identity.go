@@ -11,7 +11,7 @@ const (
 	RoleCoAuthor = "co-author"
 )
 
-// References to who works with a mount (AIP-23, Resolution): the agent's operator, and the
+// References to the people of a mount (AIP-23, Resolution): the agent's operator, and the
 // user for whom it works.
 const (
 	CurrentOperator = "operator://current"

@@ -7,8 +7,8 @@ import (
 )
 
 // Marshal prints the manifest in canonical form: keys in the order of the
-// specification, defaults left out, mounts under metadata.wsmount. Parsing what
-// it prints gives the same workspace. The text below the frontmatter is not
+// specification, defaults left out, mounts under metadata.wsmount. Parsing the
+// result gives the same workspace. The text below the frontmatter is not
 // part of a Workspace and is not printed.
 func (w *Workspace) Marshal() ([]byte, error) {
 	p := newPrinter()
@@ -100,8 +100,8 @@ func printSource(p *printer, r Ref) *yaml.Node {
 	return p.scalar(r.Value)
 }
 
-// printBlock prints a block in its form; whatever of two forms is given is
-// printed, so that reading it refuses.
+// printBlock prints a block in its form; if two forms are given, both are
+// printed, so that reading the result refuses.
 func printBlock[T any](p *printer, b Block[T], inline func(*printer, *T)) *yaml.Node {
 	c := p.child()
 	if b.Inline != nil {
@@ -157,7 +157,7 @@ func printAuth(p *printer, a Auth) {
 	p.nested("auth", c)
 }
 
-// printSync prints what the manifest said and what differs from the defaults:
+// printSync prints the fields that the manifest set or that differ from the defaults:
 // a default that was never written stays free to change.
 func printSync(p *printer, s *Storage) {
 	if len(writtenSync(s, s.Sync.Present())) == 0 && !unfilled(s) {

@@ -149,7 +149,7 @@ func printSecret(p *printer, e SecretEntry) *yaml.Node {
 }
 
 // printAccess keeps the difference between no list and an empty one, which
-// admits nobody.
+// admits no subject.
 func printAccess(p *printer, key string, entries []AccessEntry) {
 	if entries == nil {
 		return

@@ -48,7 +48,7 @@ func decodeOrigin(v value) *Origin {
 }
 
 // decodeMetadata reads the metadata of every other block, where wsmount has
-// nothing to say: a wsmount key there is a mistake.
+// no keys: a wsmount key in it is a mistake.
 func decodeMetadata(o *object) map[string]any {
 	m, ok := o.get("metadata").object()
 	if !ok {
@@ -99,8 +99,8 @@ func decodeMount(v value) (Mount, bool) {
 	return m, ok && sourceOK && o.get("at").leavesRoot(m.At)
 }
 
-// leavesRoot refuses what would cover the root of the workspace that mounts,
-// or the control directory that every volume has there.
+// leavesRoot refuses a mount point that would cover the root of the workspace that mounts,
+// or the control directory at its root, which every volume has.
 func (v value) leavesRoot(at string) bool {
 	first, _, _ := strings.Cut(at[1:], "/")
 	switch first {
@@ -178,7 +178,7 @@ func mountPointProblem(s string) string {
 	return ""
 }
 
-// CheckMountPoint says what is wrong with a mount point that was not read from
+// CheckMountPoint names the fault of a mount point that was not read from
 // a manifest, by the rules of those that are.
 func CheckMountPoint(at string) error {
 	problem := mountPointProblem(at)

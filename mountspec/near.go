@@ -19,7 +19,7 @@ func nearest(got string, words []string) string { return Nearest(got, words, 64,
 
 // Nearest returns the word that folds to the same as got, else the one that is
 // at most a third of got's letters away, the nearest first. Empty if there is
-// none. What is longer than longest bytes is not compared: it may come from
+// none. A text longer than longest bytes is not compared: it may come from
 // outside.
 func Nearest(got string, words []string, longest int, fold func(string) string) string {
 	if len(got) > longest {

@@ -58,7 +58,7 @@ func (o *object) get(key string) value {
 	return o.fields[key]
 }
 
-// has reports whether a key is there; where the mapping is described, whether it is the one
+// has reports whether a key is given; where the mapping is described, whether it is the one
 // by which its form is known.
 func (o *object) has(key string) bool {
 	if o.described() {
@@ -67,7 +67,7 @@ func (o *object) has(key string) bool {
 	return o.get(key).n != nil
 }
 
-// need reports a key that must be there, and returns its value.
+// need reports a missing key, and returns its value.
 func (o *object) need(key string) value {
 	v := o.get(key)
 	if v.described() && !slices.Contains(o.outline.choice, key) && !slices.Contains(o.outline.Required, key) {

@@ -11,14 +11,14 @@ import (
 )
 
 // The functions that read a manifest also describe it. Given a value that has an outline and no
-// node, they find every key there and nothing wrong, and what they ask for is recorded in a
-// JSON Schema: so the schema says what is read, and cannot be another. What a form depends
-// on is asked for by forms, cases and the like, which give one value for each.
+// node, they find every key in it and no error, and each key that they read is recorded in a
+// JSON Schema: so the schema always describes the keys that are read. For a form that depends
+// on the value, they call forms, cases and the like, which give one value for each.
 
-// outline is what is recorded of a value.
+// outline is the record of a value.
 type outline struct {
 	*jsonschema.Schema
-	form   yaml.Kind // the form that is described where there are several; 0: whatever is asked for
+	form   yaml.Kind // the form that is described where there are several; 0: every form
 	key    string    // the key by which the form is known
 	choice []string  // keys of exactlyOne, which says itself when they are required
 }
@@ -33,7 +33,7 @@ func (v value) within(s *jsonschema.Schema) value {
 	return value{d: v.d, path: v.path, code: v.code, outline: &outline{Schema: s}}
 }
 
-// named has what a value is described once, under a name, however often it is met. known
+// named has a value described once, under a name, however often it occurs. known
 // says that it was.
 func (v value) named(name string) (named value, known bool) {
 	if !v.described() {
@@ -82,7 +82,7 @@ func (v value) cases(keys ...string) []value {
 	return append(out, v.within(at))
 }
 
-// exactlyOne reports whether exactly one of some keys is there. Where a form has several
+// exactlyOne reports whether exactly one of some keys is given. Where a form has several
 // keys, parted by blanks, all of which it needs, any of them counts as the form.
 func (o *object) exactlyOne(forms ...string) bool {
 	n := 0
@@ -98,7 +98,7 @@ func (o *object) exactlyOne(forms ...string) bool {
 	return n == 1 || o.described()
 }
 
-// atLeastOne reports whether at least one of some keys is there.
+// atLeastOne reports whether at least one of some keys is given.
 func (o *object) atLeastOne(keys ...string) bool {
 	for _, key := range keys {
 		if o.described() {
@@ -108,7 +108,7 @@ func (o *object) atLeastOne(keys ...string) bool {
 	return o.described() || slices.ContainsFunc(keys, o.has)
 }
 
-// none reports whether a value is there that may not be.
+// none reports whether a value is given that may not be.
 func (v value) none() bool {
 	if v.described() {
 		v.outline.Not = &jsonschema.Schema{}

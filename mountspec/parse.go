@@ -4,7 +4,7 @@ import "gopkg.in/yaml.v3"
 
 // Every Parse function returns all findings at once, sorted by position. The
 // result is nil when the manifest is refused; a provider that this build does
-// not know is an Error, yet the result is there, so that it can be shown.
+// not know is an Error, yet the result is returned, so that it can be shown.
 
 // ParseWorkspace reads a WORKSPACE.md (AIP-34).
 func ParseWorkspace(src Source, o Options) (*Workspace, Findings) {

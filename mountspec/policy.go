@@ -163,8 +163,8 @@ func decodeRequirement(v value) Requirement {
 	return Requirement{Kind: kind, AppliesTo: applies, Params: o.rest()}
 }
 
-// decodePolicyDefaults reads the partial blocks. read_only must be what it seems; what
-// else stands in them, and has no effect here, refuses when the workspace is resolved.
+// decodePolicyDefaults reads the partial blocks. read_only must be what it seems; other keys,
+// which have no effect in this package, refuse when the workspace is resolved.
 func decodePolicyDefaults(v value) map[string]map[string]any {
 	o, ok := v.object()
 	if !ok {

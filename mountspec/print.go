@@ -113,7 +113,7 @@ var plainWord = expression(`^[A-Za-z][A-Za-z0-9_-]*(/[A-Za-z0-9_-]+)*$`)
 // of them is a key of AIP-35 (on) is the reason for quoting keys too.
 var oldWords = []string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
-// scalar quotes whatever is not plainly a word.
+// scalar quotes every text that is not plainly a word.
 func (p *printer) scalar(s string) *yaml.Node {
 	if !utf8.ValidString(s) {
 		p.fail("the text %s is not valid UTF-8", show(s))
@@ -126,7 +126,7 @@ func (p *printer) scalar(s string) *yaml.Node {
 	return n
 }
 
-// plain prints what plain values are made of; see value.plain.
+// plain prints the parts of plain values; see value.plain.
 func (p *printer) plain(v any, depth int) *yaml.Node {
 	if depth > maxDepth {
 		p.fail("nested deeper than %d levels", maxDepth)

@@ -64,7 +64,7 @@ func decodeLabel(o *object) Label {
 	return Label{o.text("id"), o.text("displayName"), o.text("icon"), o.text("description")}
 }
 
-// bucketName is what S3, its look-alikes and GCS accept between them; the
+// bucketName matches the names that S3, its look-alikes and GCS accept between them; the
 // service itself has the last word. containerName is Azure's.
 var (
 	bucketName    = expression(`^[A-Za-z0-9][A-Za-z0-9._-]{1,220}[A-Za-z0-9]$`)
@@ -84,7 +84,7 @@ func decodeBucket(v value, names *regexp.Regexp) string {
 }
 
 // decodePrefix trims slashes and appends one; the empty prefix stays empty. It
-// refuses whatever would make a key that is no path.
+// refuses a prefix that would make a key that is no path.
 func decodePrefix(v value) string {
 	s, ok := v.text()
 	if !ok {

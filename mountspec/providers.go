@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Rules are what one provider can do with a sync block. The first of each list
+// Rules are the modes and policies of one provider in a sync block. The first of each list
 // is its default; no conflict policy at all means that nothing can conflict.
 type Rules struct {
 	Modes     []Mode
@@ -19,7 +19,7 @@ var bucketConflicts = []ConflictPolicy{ConflictSplit, ConflictAbort,
 	ConflictLastWriterWins, ConflictManual}
 
 // builtin holds one row per provider of AIP-35's enumerated set, and one for the vault:
-// what it can do, and how its config is read. The default mode is the provider's own,
+// its rules, and how its config is read. The default mode is the provider's own,
 // since AIP-35's general default (canonical) contradicts its rule for github.
 var builtin = map[string]struct {
 	Rules
@@ -65,7 +65,7 @@ const DefaultTemplate = "{{summary}}"
 // DefaultSync returns the defaults of a provider in a mode; an empty mode
 // means the provider's own. present says whether the manifest has a sync block
 // that says anything: without one a git workspace keeps its commits local and
-// pushes only when told. Triggers that a mode ignores stay empty; in canonical
+// pushes only on request. Triggers that a mode ignores stay empty; in canonical
 // mode each write is its own commit.
 func DefaultSync(provider string, mode Mode, present bool) Sync {
 	rules := RulesFor(provider)

@@ -75,7 +75,7 @@ func classifyRef(s string) (kind RefKind, problem string) {
 	return RefPath, ""
 }
 
-// refHint is what to do about a reference that is none.
+// refHint is the advice about a reference that is none.
 const refHint = "write ./path, ../sibling/path or @owner/slug"
 
 // reference reads a {ref: ...} value.
@@ -118,7 +118,7 @@ func decodeBlock[T any](v value, refCode string, inline func(value) *T) (Block[T
 	}
 	in, ref, file := o.get("inline"), o.get("ref"), o.get("file")
 	if inline == nil && in.none() {
-		return Block[T]{}, false // said by who reads the block
+		return Block[T]{}, false // reported by the reader of the block
 	}
 	ref.code, file.code = refCode, refCode
 	o.closed()
@@ -142,8 +142,8 @@ func decodeBlock[T any](v value, refCode string, inline func(value) *T) (Block[T
 	return b, ok
 }
 
-// decodeForms finds what is wrong in each form of a block that has several:
-// whichever is kept, its faults are known at once.
+// decodeForms finds the errors in each form of a block that has several:
+// whichever is kept, its faults are known from the start.
 func decodeForms[T any](in, ref, file value, inline func(value) *T) {
 	if in.given() && inline != nil {
 		inline(in)

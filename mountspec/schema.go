@@ -9,7 +9,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/internal/jsonschema"
 )
 
-// manifests are those that Schema knows, by what they are called.
+// manifests are those that Schema knows, by kind.
 var manifests = map[string]struct {
 	title  string
 	decode func(value)
@@ -26,7 +26,7 @@ var manifests = map[string]struct {
 // Schemas lists the manifests that Schema describes.
 func Schemas() []string { return slices.Sorted(maps.Keys(manifests)) }
 
-// KindOf is what a manifest is called by the end of its file's name: storage for
+// KindOf is the kind of a manifest, by the end of its file's name: storage for
 // team.STORAGE.md. It is empty for other files.
 func KindOf(file string) string {
 	for kind := range manifests {
@@ -37,9 +37,9 @@ func KindOf(file string) string {
 	return ""
 }
 
-// Schema is the JSON Schema of the frontmatter of a manifest, for editors. Whatever a Parse
-// function accepts is valid by it; what depends on several values, on the host, or on what a
-// text means, only they refuse. providers are those of storage that there are; none: those
+// Schema is the JSON Schema of the frontmatter of a manifest, for editors. A manifest that a
+// Parse function accepts is valid by it; rules about several values, the host, or the meaning
+// of a text are checked by Parse alone. providers are those of storage that there are; none: those
 // of the zero Options.
 func Schema(manifest string, providers ...string) ([]byte, error) {
 	root, err := Outline(manifest, providers...)
@@ -73,7 +73,7 @@ func Outline(manifest string, providers ...string) (*jsonschema.Schema, error) {
 	return root, nil
 }
 
-// describeProviders records what each provider's config has, and what of sync it can do.
+// describeProviders records each provider's config, and the parts of sync that it supports.
 func describeProviders(o *object) {
 	provider := o.need("provider").outline
 	provider.Type, provider.Enum = jsonschema.Types{"string"}, o.d.providers
@@ -97,7 +97,7 @@ func describeProviders(o *object) {
 }
 
 // acceptedConflicts are the conflict policies that a manifest may name for a provider, with
-// those that have no effect there.
+// those that have no effect for it.
 func acceptedConflicts(r Rules) []ConflictPolicy {
 	if len(r.Conflicts) > 0 {
 		return r.Conflicts

@@ -64,7 +64,7 @@ func decodeSecret(v value) (SecretEntry, bool) {
 	return e, true
 }
 
-// refuseValues refuses the keys that would hold a secret, and what looks like
+// refuseValues refuses the keys that would hold a secret, and values that look like
 // one under any other key; it never says the value.
 func refuseValues(o *object) {
 	for _, key := range o.unknown() {
@@ -229,7 +229,7 @@ func decodeBindings(v value) []string {
 var exposedName = expression(`^[A-Z_][A-Z0-9_]*$`)
 
 // decodeExposure reads one exposure. A kind that is not known is kept and
-// ignored, as the schema's own description tells hosts to do.
+// ignored, as the schema's own description has hosts do.
 func decodeExposure(v value) (Exposure, bool) {
 	kind, o := decodeKind(v)
 	if !o.present() || kind == "" {

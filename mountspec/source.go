@@ -10,8 +10,8 @@ import (
 // checked before anything is parsed.
 const MaxFrontmatter = 1 << 20
 
-// Source is a manifest as the caller read it. Name is what findings print as
-// the file; it is never opened. The body after the frontmatter is ignored and
+// Source is a manifest as the caller read it. Name stands for the file in
+// findings; it is never opened. The body after the frontmatter is ignored and
 // need not be complete.
 type Source struct {
 	Name string

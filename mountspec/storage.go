@@ -135,8 +135,8 @@ func (a Auth) Reference() (r Ref, ok bool) {
 	return Ref{kind, a.Ref, a.Pos}, problem == ""
 }
 
-// madeAnywhere are names that tools make in any directory: who excludes one hardly
-// means that of the root alone.
+// madeAnywhere are names that tools make in any directory: a pattern of one is hardly
+// meant for the root alone.
 var madeAnywhere = []string{
 	"node_modules", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".ipynb_checkpoints", ".DS_Store", "Thumbs.db",
 }

@@ -2,8 +2,8 @@ package mountspec
 
 import "time"
 
-// Sync is AIP-35's sync block with every default applied. Set records what the
-// manifest itself said, under the keys "mode", "pull.on", "pull.ttl_seconds",
+// Sync is AIP-35's sync block with every default applied. Set records the keys that
+// the manifest itself gave: "mode", "pull.on", "pull.ttl_seconds",
 // "commit.on", "commit.batch_window_ms", "commit.message_template", "push.on",
 // "push.branch_policy", "push.pr_policy" and "conflict.policy". In a struct
 // given to DefineStorage a zero value means "the default" unless Set names it.
@@ -27,7 +27,7 @@ func (s Sync) Present() bool { return len(s.Set) > 0 }
 // Pull says when the remote is asked.
 type Pull struct {
 	On  Trigger
-	TTL time.Duration // how long what was pulled counts as fresh
+	TTL time.Duration // how long pulled content counts as fresh
 }
 
 // Commit says when changes become a commit.

@@ -127,7 +127,7 @@ func readSyncFields(o *object, s *Sync) map[string]value {
 	return at
 }
 
-// checkSync compares what the manifest says with what the provider can do
+// checkSync compares the block of the manifest with the abilities of the provider
 // (AIP-35, conformance rule 3).
 func checkSync(s Sync, at map[string]value, provider string) {
 	rules := RulesFor(provider)

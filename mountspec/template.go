@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// templateTokens are what a message template may hold.
+// templateTokens are the tokens that a message template may hold.
 var templateTokens = []string{"operator", "summary", "workspace", "turn", "conversation", "files", "count", "date"}
 
 // maxMessage bounds an expanded message, in bytes.

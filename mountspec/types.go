@@ -1,6 +1,6 @@
 package mountspec
 
-// Options tell a parse what the host knows. The zero value works.
+// Options pass the host's knowledge to a parse. The zero value works.
 type Options struct {
 	// Strict turns every Warning into an Error.
 	Strict bool
@@ -29,12 +29,12 @@ type Workspace struct {
 	CreatedAt   string // RFC 3339, or empty
 	Metadata    map[string]any
 	Mounts      []Mount // of metadata.wsmount.mounts, then of the top-level mounts
-	Template    *Origin // of metadata.wsmount.template; nil: it began as no other's
+	Template    *Origin // of metadata.wsmount.template; nil: it began without one
 	Pos         Pos     // of the frontmatter's first key
 }
 
-// Owner is who a manifest says it belongs to. It is a claim: the host compares
-// it with what was registered (AIP-34, "Security considerations").
+// Owner names the owner according to a manifest. It is a claim: the host compares
+// it with the registered owner (AIP-34, "Security considerations").
 type Owner struct {
 	Type string // guild, user or org
 	ID   string
@@ -49,15 +49,15 @@ type Defaults struct {
 	Extra       map[string]any
 }
 
-// Publish is the publish posture. It is a wish: nothing is published for it, and who
-// may begin a workspace from this one is for the host to say.
+// Publish is the publish posture. It is a wish: it publishes nothing, and the host decides
+// which workspaces may begin from this one.
 type Publish struct {
 	Template   bool
 	Registry   string
 	Visibility string // private (default), unlisted or public
 }
 
-// An Origin is what a workspace was begun from. It says where files came from, and grants
+// An Origin is the template of a workspace. It says where files came from, and grants
 // nothing.
 type Origin struct {
 	ID      Address
@@ -78,7 +78,7 @@ type Block[T any] struct {
 type RefKind int
 
 const (
-	RefInline         RefKind = iota // the block is here; Value is empty
+	RefInline         RefKind = iota // the block is in the manifest; Value is empty
 	RefFile                          // {file: p}: workspace-relative, never leaves the workspace
 	RefPath                          // {ref: ./p}: workspace-relative
 	RefCrossWorkspace                // {ref: ../p}: a sibling workspace, subject to the host's allow_refs
@@ -125,7 +125,7 @@ const (
 	ModeWatch     Mode = "watch"
 )
 
-// ConflictPolicy is what happens to the loser of a race (AIP-35 sync.conflict.policy).
+// ConflictPolicy decides about the loser of a race (AIP-35 sync.conflict.policy).
 type ConflictPolicy string
 
 const (

@@ -22,7 +22,7 @@ type Code struct {
 	Pos         Pos
 }
 
-// Title is what it is called: its name, its id, or the one after the other; "": it has neither.
+// Title names the code: by its name, its id, or the one after the other; "": it has neither.
 func (c *Code) Title() string {
 	if c.Name == "" || c.ID == "" {
 		return c.Name + c.ID
@@ -30,7 +30,7 @@ func (c *Code) Title() string {
 	return c.Name + " (" + c.ID + ")"
 }
 
-// Entry is what a runner would invoke, as one would type it; "" when the block does not
+// Entry is the command of a runner, as a person would type it; "" when the block does not
 // say. Nothing of wsmount runs it.
 func (c *Code) Entry() string {
 	if c.Run == nil {
@@ -51,8 +51,8 @@ type CodeSource struct {
 	Pos     Pos
 }
 
-// CodeRun is what a runner would invoke: File, Exec or Shell. Line is the
-// string form, of which AIP-26 lets the runner judge which of them it is.
+// CodeRun is the command of a runner: File, Exec or Shell. Line is the
+// string form: AIP-26 lets the runner decide which of them it is.
 type CodeRun struct {
 	Line  string
 	File  string

@@ -25,7 +25,7 @@ type Grant struct {
 	Pos        Pos
 }
 
-// Principal is who a grant is for: a bare string such as operator://bob or *,
+// Principal is the subject of a grant: a bare string such as operator://bob or *,
 // or an identity entry. Bare is empty for the second.
 type Principal struct {
 	Bare  string

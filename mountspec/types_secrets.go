@@ -22,7 +22,7 @@ type SecretEntry struct {
 	Pos         Pos
 }
 
-// Access lists who may do what. A nil list was not given; an empty one admits nobody.
+// Access lists the subjects of each act. A nil list was not given; an empty one admits none.
 type Access struct {
 	Reveal, Bind, Rotate []AccessEntry
 }

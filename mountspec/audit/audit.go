@@ -1,4 +1,4 @@
-// Package audit keeps the record of what was allowed and refused.
+// Package audit keeps the record of acts that were allowed or refused.
 //
 // It knows a fixed set of events, one struct each, and writes one JSON
 // object per line to a file that is only ever appended to. It promises that
@@ -12,9 +12,9 @@
 //	log, err := audit.Open(path, audit.Options{})
 //	err = log.Write(audit.Reveal{Slug: "org/acme/s3-rw", Workspace: "@acme/ops"})
 //
-// A caller that cannot write a record must not do what it records: every
-// event here is written before the act, and what was obtained before anybody
-// has it. The file is not rotated by us; a
+// A caller that cannot write a record must not do the act. Every event is
+// written before its act, and before a value that was obtained is handed
+// over. The file is not rotated by us; a
 // rotation that renames it is noticed, and the next record opens a new one.
 package audit
 
@@ -35,12 +35,12 @@ type Options struct {
 	Now func() time.Time // nil: time.Now
 
 	// WhileFull runs do, which writes a record, and again when it has made room on a
-	// full disk; nil: nothing does.
+	// full disk; nil: do runs once.
 	WhileFull func(do func() error) error
 }
 
-// A Log is an open audit file, safe for concurrent use. A nil *Log is one
-// that nobody asked for: Write does nothing.
+// A Log is an open audit file, safe for concurrent use. A nil *Log stands for
+// no audit file: Write does nothing.
 type Log struct {
 	path string
 	o    Options
@@ -141,7 +141,7 @@ func (l *Log) Write(r Record) error {
 // lockedLog is a Log whose mutex the caller has locked.
 type lockedLog struct{ *Log }
 
-// append writes a line, of which a disk that is full takes all or nothing.
+// append writes a line; a full disk takes all of it or nothing.
 func (l lockedLog) append(line []byte) error {
 	if err := l.follow(); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (l lockedLog) append(line []byte) error {
 	if err == nil {
 		err = unix.Fallocate(int(l.f.Fd()), unix.FALLOC_FL_KEEP_SIZE, end, int64(len(line)))
 	}
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) { // what else there is, the write tells
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) { // the write reports every other error
 		return fmt.Errorf("write %s: %w", l.path, err)
 	}
 	if _, err := l.f.Write(line); err != nil {

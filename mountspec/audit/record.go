@@ -2,22 +2,22 @@ package audit
 
 import "github.com/wsmount/wsmount/mountspec/policy"
 
-// A Record is one event. The set is closed: what is not a struct of this
-// file cannot be written, and none of them has a field for a value.
+// A Record is one event. The set is closed: only the structs of this
+// file can be written, and none of them has a field for a value.
 type Record interface {
 	event() string
 	durable() bool   // also on the disk before Write returns
 	bounded() Record // a copy whose texts are at most maxText long
 }
 
-// An Actor is who acted, in AIP-19's words.
+// An Actor is the acting user, in AIP-19's words.
 type Actor struct {
 	UserID string   `json:"userId,omitempty"`
 	Roles  []string `json:"roles,omitempty"`
 }
 
-// RevealAsked says that the source of a secret is going to be asked. What came of
-// it, a Reveal or a RevealFailed, follows.
+// RevealAsked says that the source of a secret is going to be asked. The outcome,
+// a Reveal or a RevealFailed, follows.
 type RevealAsked Reveal
 
 // Reveal says that a secret was obtained, and is handed to a storage (AIP-19 secret.reveal).
@@ -77,7 +77,7 @@ func DecisionOf(workspace string, d policy.Decision) PolicyDecision {
 	return r
 }
 
-// CrossOwnerRef says that a manifest refers to what another owner has.
+// CrossOwnerRef says that a manifest refers to a block of another owner.
 type CrossOwnerRef struct {
 	From    string `json:"from"`
 	To      string `json:"to"`
@@ -97,7 +97,7 @@ type Push struct {
 	PullRequest string `json:"pullRequest,omitempty"` // its URL: it is open from Branch
 }
 
-// Conflict says how a conflict was decided and what was overwritten.
+// Conflict says how a conflict was decided and which version was overwritten.
 type Conflict struct {
 	Workspace string `json:"workspace"`
 	Path      string `json:"path"`
@@ -114,8 +114,8 @@ type Registration struct {
 	Digest    string `json:"digest,omitempty"`
 }
 
-// PersonalWriteAsked says that an agent is going to write in the operator's own space. What
-// came of it, a PersonalWrite or a PersonalWriteFailed, follows, unless it was killed.
+// PersonalWriteAsked says that an agent is going to write in the operator's own space. The
+// outcome, a PersonalWrite or a PersonalWriteFailed, follows, unless the agent was killed.
 type PersonalWriteAsked PersonalWrite
 
 // PersonalWrite says that an agent has written in the operator's own space, which the
@@ -127,7 +127,7 @@ type PersonalWrite struct {
 	Principal    string `json:"principal"`
 }
 
-// PersonalWriteFailed says that what was asked for has failed.
+// PersonalWriteFailed says that such a write has failed.
 type PersonalWriteFailed struct {
 	PersonalWrite
 	Reason string `json:"reason"`

@@ -36,8 +36,8 @@ type Options struct {
 	// Allow lists the granted origins, see the package comment.
 	Allow []string
 	// Proxy is the proxy that the host granted. nil: connections are
-	// direct, whatever HTTP_PROXY and its relatives say. Through a proxy
-	// names are resolved there, so that only origins are checked; origins
+	// direct, whatever HTTP_PROXY and its relatives say. A proxy resolves
+	// names itself, so that only origins are checked; origins
 	// whose addresses are listed always go direct.
 	Proxy *url.URL
 	// TLS is the base of the TLS configuration. nil: the system's roots.
@@ -45,7 +45,7 @@ type Options struct {
 	TLS *tls.Config
 	// Resolver resolves names. nil: the system's.
 	Resolver *net.Resolver
-	// OnDenied is told of each refusal, for the audit log. nil: nobody is.
+	// OnDenied is called with each refusal, for the audit log; it may be nil.
 	// It is called on the goroutine of the request and must not block.
 	OnDenied func(*DeniedError)
 	// Logger gets one warning for each refusal. nil: silent.
@@ -63,7 +63,7 @@ type Guard struct {
 // ErrDenied matches every refusal of this package with errors.Is.
 var ErrDenied = errors.New("network destination not granted")
 
-// A DeniedError says what was refused. Origin holds scheme, host and port
+// A DeniedError says which origin was refused. Origin holds scheme, host and port
 // only: paths and queries may carry credentials.
 type DeniedError struct {
 	Origin string

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// An origin is where a request goes: scheme, host, port, all normalised.
+// An origin is the destination of a request: scheme, host, port, all normalised.
 type origin struct {
 	scheme, host, port string
 	addr               netip.Addr // valid when host is an address
@@ -29,7 +29,7 @@ func (o origin) String() string {
 
 var defaultPorts = map[string]string{"http": "80", "https": "443", "ssh": "22", "git": "9418"}
 
-// originOf normalises u, and refuses what could mean two things to two
+// originOf normalises u, and refuses a URL that could mean two things to two
 // readers: user info, opaque parts, addresses in odd notations.
 func originOf(u *url.URL) (origin, error) {
 	bad := func(reason, hint string) (origin, error) {
@@ -63,7 +63,7 @@ func originOf(u *url.URL) (origin, error) {
 
 func hasPassword(u *url.URL) bool { _, has := u.User.Password(); return has }
 
-// shown is what an error may say of a URL that is refused: never its user
+// shown is the part of a refused URL that an error may show: never its user
 // info, path or query.
 func shown(u *url.URL) string {
 	if u == nil {
@@ -121,7 +121,7 @@ func looksNumeric(label string) bool {
 // A pattern is one granted origin.
 type pattern struct {
 	origin
-	wild bool           // host is what follows "*."
+	wild bool           // host is the part after "*."
 	nets []netip.Prefix // addresses that are listed although not public
 }
 

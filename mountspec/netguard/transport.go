@@ -51,7 +51,7 @@ var _ http.RoundTripper = (*transport)(nil)
 func (t *transport) CloseIdleConnections() { t.next.CloseIdleConnections() }
 
 // RoundTrip checks and sends one request. A client that follows a redirect
-// comes back here, so that each hop is checked like the first.
+// calls this again, so that each hop is checked like the first.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := t.check(r); err != nil {
 		if r.Body != nil {
@@ -88,7 +88,7 @@ func isRedirect(code int) bool {
 	return false
 }
 
-// proxyFor sends through the granted proxy what has no listed address.
+// proxyFor sends requests to origins without listed addresses through the granted proxy.
 func (g *Guard) proxyFor(r *http.Request) (*url.URL, error) {
 	if g.proxy == nil {
 		return nil, nil

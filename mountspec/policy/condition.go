@@ -7,8 +7,8 @@ import (
 )
 
 // A check says whether a condition holds, as far as the facts show, and when that changes
-// by time alone; zero: it does not. understood is false where its parameters are not what
-// the check knows: one that is left out of account might be the one that forbids.
+// by time alone; zero: it does not. understood is false where its parameters are not those
+// that the check knows: one that is left out of account might be the one that forbids.
 type check func(e *evaluation, l Layer, p params) (holds bool, turns time.Time, understood bool)
 
 // checks are AIP-38's standard conditions. Requirements are of the same kinds.
@@ -46,7 +46,7 @@ func duringHours(e *evaluation, _ Layer, p params) (holds bool, turns time.Time,
 	return holds, turns, p.only()
 }
 
-// inRange wants every address in the range, since any of them may be the one.
+// inRange wants every address in the range, since the principal may act from any of them.
 func inRange(e *evaluation, _ Layer, p params) (holds bool, turns time.Time, understood bool) {
 	text, _ := p["cidr"].(string)
 	prefix, err := netip.ParsePrefix(text)
@@ -61,7 +61,7 @@ func mfaRecent(e *evaluation, _ Layer, p params) (holds bool, turns time.Time, u
 	ends := time.Unix(given.Unix()+within, 0)
 	switch ok = ok && p.only("within_seconds"); {
 	case given.IsZero():
-	case e.r.At.Before(given): // a clock went wrong: nobody did it yet
+	case e.r.At.Before(given): // a clock went wrong: the factor was not given yet
 		turns = given
 	case e.r.At.Before(ends):
 		holds, turns = true, ends
@@ -69,7 +69,7 @@ func mfaRecent(e *evaluation, _ Layer, p params) (holds bool, turns time.Time, u
 	return holds, turns, ok
 }
 
-// approvedBy counts the people who approved the action; nobody approves his own.
+// approvedBy counts the people who approved the action, without the principal itself.
 func approvedBy(e *evaluation, _ Layer, p params) (holds bool, turns time.Time, understood bool) {
 	role, _ := p["role"].(string)
 	want, ok := int64(1), true
@@ -103,8 +103,8 @@ func (e *evaluation) among(actions []string) bool {
 	return slices.ContainsFunc(actions, func(ref string) bool { ok, _ := matchAction(ref, e.r.Action); return ok })
 }
 
-// signedBy wants the file in which the policy stands to be signed: what was changed since
-// is signed by nobody.
+// signedBy wants the file in which the policy stands to be signed as it is now: no signature
+// of an earlier content counts.
 func signedBy(e *evaluation, l Layer, p params) (holds bool, turns time.Time, understood bool) {
 	role, _ := p["role"].(string)
 	holds = l.SHA256 != "" && slices.ContainsFunc(e.r.Facts.Signatures, func(s Signature) bool {
@@ -113,7 +113,7 @@ func signedBy(e *evaluation, l Layer, p params) (holds bool, turns time.Time, un
 	return holds, time.Time{}, role != "" && p.only("role")
 }
 
-// params are what a manifest says of a condition beside its kind.
+// params are the keys of a condition in a manifest, beside its kind.
 type params map[string]any
 
 // only reports whether there are no others than these.

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Facts are what the host shows of the moment and of who acts. What it does not show is
-// not so: the zero value shows nothing, and no condition holds by it.
+// Facts are shown by the host, of the moment and of the principal. A fact that it does not
+// show does not hold: the zero value shows nothing, and no condition holds by it.
 type Facts struct {
 	Hours      *Hours       // when business is done; nil: the host does not say
 	Addresses  []netip.Addr // all from which the principal may be acting
@@ -23,9 +23,9 @@ type Hours struct {
 	From, To time.Duration // since midnight; From is less than To, which is at most 24 hours
 }
 
-// An Approval is somebody's consent to actions of the principal.
+// An Approval is the consent of another person to actions of the principal.
 type Approval struct {
-	By      string   // who gave it, as a principal is written
+	By      string   // the approver, as a principal is written
 	Role    string   // the approver's
 	Actions []string // as a grant writes them
 	At      time.Time

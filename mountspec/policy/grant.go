@@ -10,7 +10,7 @@ import (
 )
 
 // grant says how one grant stands to the request: MatchedGrant, why it does
-// not hold, or NoGrant when it is about somebody or something else.
+// not hold, or NoGrant when it is about another principal or action.
 func (e *evaluation) grant(l Layer, g *mountspec.Grant) Reason {
 	if !e.isFor(l, g) {
 		return NoGrant

@@ -11,8 +11,8 @@ import (
 // MostCounted is how many acts a limit can count.
 const MostCounted = 10_000
 
-// Counted lists the actions that limits can count: of the others nobody keeps when they
-// were done.
+// Counted lists the actions that limits can count: the times of the others are not
+// recorded.
 func Counted() []string { return []string{Commit, Push} }
 
 // rates are the kinds of limits that count acts; the acts are those of applies_to.
@@ -33,8 +33,8 @@ func Remembered(layers []Layer, action string) (longest time.Duration) {
 	return longest
 }
 
-// Unheeded finds a limit that a store without commits would keep to without anybody
-// noticing: it is of commits or pushes alone, and there each write is its own. One of
+// Unheeded finds a limit that would never take effect on a store without commits, unnoticed:
+// it is of commits or pushes alone, and in such a store each write is its own. A limit of
 // reading or writing too stands against those, which is not overlooked.
 func Unheeded(layers []Layer) (in Layer, limit mountspec.Limit, found bool) {
 	of := func(m mountspec.Limit, action string) bool { return applies(m.AppliesTo, action) }
@@ -77,8 +77,8 @@ type rate struct {
 	window  time.Duration
 }
 
-// rateOf reads a limit as one that counts acts. One that has more to it than is
-// understood is none.
+// rateOf reads a limit as one that counts acts. A limit with further keys, or values that
+// are not understood, is none.
 func rateOf(m mountspec.Limit) (r rate, ok bool) {
 	r.window, ok = windows[m.Per]
 	if !ok || !slices.Contains(rates, m.Kind) || m.Scope != "" || len(m.Params) > 0 || math.IsNaN(m.Value) || m.Value < 0 || m.Value > MostCounted {

@@ -3,9 +3,9 @@
 //
 // It knows grants, their lifetime and how several policies compose, and
 // promises a pure answer: the same layers, request and instant give the
-// same decision, without I/O. What it does not understand never helps: an
-// unknown condition, a scope, a limit or a requirement that nobody can
-// check here counts as not met, and the decision says so in Warnings. A
+// same decision, without I/O. A rule that it does not understand never helps: an
+// unknown condition, a scope, a limit or a requirement that this host cannot
+// check counts as not met, and the decision says so in Warnings. A
 // condition holds where the facts of the request show that it does.
 //
 //	d := policy.Evaluate(layers, policy.Request{
@@ -13,10 +13,10 @@
 //	if !d.Allow { ... d.Reason ... }
 //
 // A decision also says until when it stands if nothing but time goes on, so
-// that whoever holds on to it knows when to ask again.
+// that a caller that keeps it knows when to ask again.
 //
-// A manifest's policy only ever narrows. What the host did not grant to
-// the workspace stays ungranted, whatever a decision here says.
+// A manifest's policy only ever narrows. A right that the host did not grant
+// to the workspace stays ungranted, whatever the decision.
 package policy
 
 import (
@@ -52,7 +52,7 @@ type Layer struct {
 
 // A Request asks for one action at one instant.
 type Request struct {
-	// Principal is who acts, as the host knows it: operator://bob. It never
+	// Principal is the actor, as the host knows it: operator://bob. It never
 	// comes from a manifest.
 	Principal string
 	// Roles are the roles that the host gives the principal for this
@@ -62,8 +62,8 @@ type Request struct {
 	Groups []string
 	Action string
 	At     time.Time
-	Facts  Facts // what the host shows; the zero value: nothing
-	Done   Done  // what was done before, for limits; nil: nothing
+	Facts  Facts // shown by the host; the zero value: nothing
+	Done   Done  // earlier acts, for limits; nil: none
 }
 
 // Reason is why a decision came out as it did (AIP-38, decision record).
@@ -97,7 +97,7 @@ type Decision struct {
 	Until time.Time `json:"-"`
 }
 
-// String says it in one line, with what was not understood or not shown.
+// String says it in one line, with everything that was not understood or not shown.
 func (d Decision) String() string {
 	text := d.Verdict + ", " + string(d.Reason)
 	if !d.Until.IsZero() {
@@ -106,7 +106,7 @@ func (d Decision) String() string {
 	return strings.Join(append([]string{text}, d.Warnings...), "; ")
 }
 
-// Advice is what whom a decision denies something can do about it.
+// Advice tells a principal how to get a request allowed that the decision denies.
 func (d Decision) Advice() string {
 	switch d.Reason {
 	case ConditionFailed, RequirementFailed:
@@ -128,7 +128,7 @@ type Link struct {
 // Evaluate decides one request. Grants of all layers are united; a default
 // allows only when every layer's does; every requirement and limit of every
 // layer must be met. Without any layer the owner of the workspace may do
-// everything and nobody else anything (AIP-38, host fallback).
+// everything and every other principal nothing (AIP-38, host fallback).
 func Evaluate(layers []Layer, r Request) Decision {
 	e := evaluation{r: r, d: Decision{Principal: r.Principal, Action: r.Action, EvaluatedAt: r.At, PolicyChain: []Link{}}}
 	for _, l := range layers {
@@ -145,10 +145,10 @@ func Evaluate(layers []Layer, r Request) Decision {
 type evaluation struct {
 	r   Request
 	d   Decision
-	may bool // what may come to hold counts as holding
+	may bool // conditions that may come to hold count as holding
 }
 
-// turns notes that something which was looked at changes at a time; zero: it does not.
+// turns notes that a fact or rule used for the decision changes at a time; zero: it does not.
 func (e *evaluation) turns(at time.Time) {
 	if !at.IsZero() && (e.d.Until.IsZero() || at.Before(e.d.Until)) {
 		e.d.Until = at

@@ -9,8 +9,8 @@ import (
 
 var principal = regexp.MustCompile(`^([a-z][a-z0-9+.-]*)://([^\s*]*[^\s*/])$`)
 
-// CheckPrincipal says whether a text names one principal, whom nobody else can be: neither
-// a role, nor a group, nor whoever is at work.
+// CheckPrincipal says whether a text names exactly one principal: neither a role, nor a
+// group, nor the current user, whichever that is.
 func CheckPrincipal(text string) error {
 	m := principal.FindStringSubmatch(text)
 	if m == nil || m[2] == "current" || slices.Contains([]string{"role", "group", "org", "guild"}, m[1]) {
@@ -19,8 +19,8 @@ func CheckPrincipal(text string) error {
 	return nil
 }
 
-// person is who a principal is, whatever he acts as and however his name is written. Names
-// of two that are alike in this count as one where two are wanted.
+// person identifies the human behind a principal, in whichever capacity and spelling. Two
+// principals alike in this count as one where two are wanted.
 func person(principal string) string {
 	_, name, ok := strings.Cut(principal, "://")
 	if !ok {

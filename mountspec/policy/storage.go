@@ -11,18 +11,18 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 )
 
-// A Default is what a policy's defaults.storage says of one key, and what became of it.
+// A Default is one key of a policy's defaults.storage, and whether it took effect.
 type Default struct {
 	Key, Value string
 	Source     string // of the policy
-	Applied    bool   // it is stricter than what the manifest has; else that stays
+	Applied    bool   // it is stricter than the manifest's value; else that stays
 }
 
-// Storage makes a storage block as strict as the defaults of the policies want it: what
-// they exclude is excluded too, and a sync setting counts where it lets less happen than
+// Storage makes a storage block as strict as the policies' defaults: names that
+// they exclude are excluded too, and a sync setting counts where it lets less happen than
 // the block's own. One that is no stricter, and one that has no order, stays as the block
 // has it. The error names a key that would have no effect, or a value that cannot be read:
-// what is meant to forbid something must not be passed over. The block itself is not
+// a rule that is meant to forbid something must not be passed over. The block itself is not
 // changed.
 func Storage(layers []Layer, given *mountspec.Storage) (*mountspec.Storage, []Default, error) {
 	out := *given
@@ -114,8 +114,8 @@ func (t *tightening) sync(block string, v any) error {
 // A setting applies a value to a sync setting if it is stricter.
 type setting func(st *mountspec.Storage, v any) (value string, applied bool, err error)
 
-// stricter has every setting of a sync block. To do by hand what happens by itself is
-// stricter; so is to ask sooner for what others did, to keep off the tracked branch, and to
+// stricter has every setting of a sync block. A step by hand is stricter than an automatic
+// one; so is to ask sooner for changes of others, to keep off the tracked branch, and to
 // leave to a person which of two versions is lost.
 var stricter = map[string]setting{
 	"mode":                    unordered,
@@ -178,7 +178,7 @@ func furtherOff(st *mountspec.Storage, v any) (string, bool, error) {
 	return text, true, nil
 }
 
-// losses are the conflict policies by what they lose by themselves, the least strict
+// losses ranks the conflict policies by their loss without a person, the least strict
 // first: a version, nothing, and nothing without a person who decides.
 var losses = map[mountspec.ConflictPolicy]int{
 	mountspec.ConflictLastWriterWins: 0,

@@ -6,8 +6,8 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 )
 
-// Varies says whether what some policies answer for one of some actions may change: with
-// time, with the facts of the host, or with what was done.
+// Varies says whether the answer of some policies for one of some actions may change: with
+// time, with the facts of the host, or with the acts counted by limits.
 func Varies(layers []Layer, actions ...string) bool {
 	return slices.ContainsFunc(actions, func(action string) bool {
 		return slices.ContainsFunc(layers, func(l Layer) bool { return varies(l.Policy, action) })
@@ -15,8 +15,8 @@ func Varies(layers []Layer, actions ...string) bool {
 }
 
 // May says whether some policies allow a request, or may come to while they stand: by time,
-// by what the host shows, or when a limit has room again. What they grant to nobody, what has
-// ended and what is not understood they never will.
+// by facts that the host shows, or when a limit has room again. A right that they grant to no
+// principal, has ended or is not understood never comes.
 func May(layers []Layer, r Request) bool {
 	e := evaluation{r: r, may: true}
 	e.decide(layers)

@@ -18,7 +18,7 @@ import (
 //go:embed examples
 var examples embed.FS
 
-// A document is an example: a file, and what it has.
+// A document is an example: a file, and its parsed content.
 type document struct {
 	name, text string
 	root       *yaml.Node
@@ -71,7 +71,7 @@ var places = map[string][]string{
 	"policy":   {"policy"},
 }
 
-// example shows a key as that of the documents has it which is shortest there, from the top of
+// example shows a key as the document does that has it in the shortest form, from the top of
 // its section, on a line that can be copied. A key that nests has none.
 func example(docs []document, s section, path string, k *key) (shortest string) {
 	if k.nests() {

@@ -8,11 +8,11 @@ import (
 )
 
 // keys are the keys of each section, by path. A block that several files have is a section of
-// its own, by its name among the definitions; what only one provider has is in the section
+// its own, by its name among the definitions; keys of one provider alone are in the section
 // "storage NAME".
 type keys map[string]map[string]*key
 
-// A key is what the schemas say of one.
+// A key is one key of a section, with its schemas.
 type key struct {
 	schemas  []*jsonschema.Schema // in each form that the mapping around it may have
 	required bool
@@ -83,7 +83,7 @@ func visitProvider(section string, s *jsonschema.Schema, f func(section, path st
 	}
 }
 
-// kind says what a key takes.
+// kind describes the values that a key takes.
 func (k *key) kind() string {
 	var words []string
 	for _, s := range k.schemas {
@@ -103,7 +103,7 @@ func joined(words []string) string {
 	return strings.Join(out, ", or ")
 }
 
-// blocks are the definitions, as one says what a value is.
+// blocks are the definitions, as a page names such a value.
 var blocks = map[string]string{
 	"storage": "a storage block", "sandbox": "a sandbox block", "code": "a code block", "policy": "a policy",
 	"identity": "an identity", "source": "a source", "mount": "a mount",

@@ -1,13 +1,13 @@
 // Package reference says what each key of the host configuration and of the manifests does,
-// with an example each. Which keys there are, what they take and which are needed comes from
-// the parsers themselves, which describe what they read; only the sentences are written here,
-// in texts, and the examples, which the parsers accept. A test fails where a key has no
-// sentence, a sentence no key, or a key no example.
+// with an example each. The set of keys, their types and which are needed come from
+// the parsers themselves, which describe the documents that they read; only the sentences are
+// written in this package, in texts, and the examples, which the parsers accept. A test fails
+// where a key has no sentence, a sentence no key, or a key no example.
 //
 //	page, err := reference.Find("config", nil)
 //	for _, s := range page.Sections { for _, k := range s.Keys { fmt.Println(k.Path, k.Text) } }
 //
-// It knows nothing of how a page is shown.
+// It leaves the presentation of a page to its callers.
 package reference
 
 import (
@@ -22,16 +22,16 @@ import (
 )
 
 // A Page is the reference of a kind of files. In its texts an empty line parts paragraphs,
-// lines that begin with two blanks are examples, and `back quotes` mean what is typed.
+// lines that begin with two blanks are examples, and `back quotes` mean text to type.
 type Page struct {
 	Name     string // config or manifest
-	Title    string // what it is about, in a few words
+	Title    string // its subject, in a few words
 	Intro    string
 	Sections []Section
 	Examples []Example // whole files, all of which are valid
 }
 
-// A Section is what is described together: a file, or a block that several files have.
+// A Section describes a file, or a block that several files have.
 type Section struct {
 	Title string
 	Intro string
@@ -40,9 +40,9 @@ type Section struct {
 
 // A Key is one key of a file.
 type Key struct {
-	Path     string // providers.github.app.id; <name> stands for what one chooses, [] for each of a list
-	Type     string // what it takes: text, true or false, a | b, list of text ...; empty: anything
-	Required bool   // where the mapping is that it stands in
+	Path     string // providers.github.app.id; <name> stands for a chosen name, [] for each of a list
+	Type     string // of the value: text, true or false, a | b, list of text ...; empty: anything
+	Required bool   // in the mapping that it stands in
 	Default  string // empty: none, or the text says it
 	Text     string
 	Example  string // on one line, from the top of the file; empty: it has keys of its own, which have
@@ -91,7 +91,7 @@ func Schema(name string, providers []string) ([]byte, error) {
 // Schemas lists those that Schema knows.
 func Schemas() []string { return append(mountspec.Schemas(), "config") }
 
-// describe writes what is known of the keys of a section into its schema.
+// describe writes the sentences about the keys of a section into its schema.
 func (t *text) describe(section string, s *jsonschema.Schema) {
 	said := map[string]string{}
 	for _, of := range t.sections {
@@ -130,7 +130,7 @@ func collect(name string, providers []string) (keys, error) {
 	return found, nil
 }
 
-// page joins what was found with what is written of it.
+// page joins the keys that were found with the texts about them.
 func page(name string, found keys) (Page, error) {
 	text, err := read(name)
 	if err != nil {

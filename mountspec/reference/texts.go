@@ -9,7 +9,7 @@ import (
 //go:embed texts/*.txt
 var texts embed.FS
 
-// A text is what is written for a page. Its file begins with a title, and the introduction.
+// A text has the sentences of a page. Its file begins with a title, and the introduction.
 // "## NAME: TITLE" begins a section, which has an introduction too; a section without a name
 // has no keys. A line "PATH" or "PATH = DEFAULT" begins a key, whose lines are indented by
 // four blanks; lines that are indented further are examples.
@@ -64,7 +64,7 @@ func (r *reader) line(l string) {
 	}
 }
 
-// finish gives the lines that were read to what they are of.
+// finish gives the lines that were read to the key or introduction that they describe.
 func (r *reader) finish() {
 	said := strings.TrimSpace(strings.Join(r.lines, "\n"))
 	r.lines = nil

@@ -11,8 +11,8 @@ import (
 
 const maxOutput = 64 << 10
 
-// Command is a secret on the standard output of a program, which package program runs: it
-// has 64 KiB.
+// Command is a secret on the standard output of a program, which package program runs: at
+// most 64 KiB.
 type Command struct {
 	Argv   []string
 	Format Format

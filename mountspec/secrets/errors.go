@@ -8,7 +8,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 )
 
-// Code is the upstream code of every error here (AIP-35, ADAPTER), which who prints one says.
+// Code is the upstream code of all errors of this package (AIP-35, ADAPTER), for callers to print.
 const Code = "storage_auth_unresolvable"
 
 // An Error says why a secret is not available. Name is a slug or the name
@@ -64,7 +64,7 @@ func unfetched(name, source string, err error) *Error {
 		hint = h.Hint
 	}
 	var unset *unsetError
-	if errors.As(err, &unset) { // which says where it was looked for
+	if errors.As(err, &unset) { // which says where each was looked for
 		return missing(name, text, "set "+strings.Join(unset.names, ", ")+" where wsmount is started")
 	}
 	if _, path, ok := strings.Cut(source, " "); ok { // "file /x: /x: ..." says it twice

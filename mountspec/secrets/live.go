@@ -22,9 +22,9 @@ type Live struct {
 	fetch func(context.Context) (Secret, error)
 	o     LiveOptions
 
-	fetching chan struct{} // holds one token while nobody fetches
+	fetching chan struct{} // holds one token while no caller fetches
 
-	mu     sync.Mutex // guards what follows; never held during a fetch
+	mu     sync.Mutex // guards the fields below; never held during a fetch
 	have   bool
 	s      Secret
 	due    time.Time // fetch from then on; zero: never
@@ -48,7 +48,7 @@ func NewLive(fetch func(context.Context) (Secret, error), o LiveOptions) *Live {
 }
 
 // Get returns the secret, fetching it when there is none or its end is
-// near. A failed fetch is an error only when what is here has ended.
+// near. A failed fetch is an error only when no kept secret is still valid.
 func (l *Live) Get(ctx context.Context) (Secret, error) {
 	if s, ok := l.fresh(); ok {
 		return s, nil
@@ -59,7 +59,7 @@ func (l *Live) Get(ctx context.Context) (Secret, error) {
 		return Secret{}, ctx.Err()
 	}
 	defer func() { l.fetching <- struct{}{} }()
-	if s, ok := l.fresh(); ok { // somebody else fetched while we waited
+	if s, ok := l.fresh(); ok { // another caller fetched in the meantime
 		return s, nil
 	}
 	s, err := l.fetch(ctx)
@@ -74,7 +74,7 @@ func (l *Live) Renew() {
 	l.have = false
 }
 
-// Expires is the end of the secret that is here, or zero.
+// Expires is the end of the secret that is kept, or zero.
 func (l *Live) Expires() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()

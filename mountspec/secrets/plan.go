@@ -11,7 +11,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/audit"
 )
 
-// A Plan is what Reveal will fetch. Making one checks every grant and asks
+// A Plan lists the secrets that Reveal will fetch. Making one checks every grant and asks
 // no source, so that validation can show it.
 type Plan struct {
 	v     *Vault
@@ -24,7 +24,7 @@ type Need struct {
 	Name      string // slug, or name of the environment variable
 	GrantedBy string // the rule that grants it
 	Source    string // "environment ACME_KEY", "file /...", "command pass"
-	Env       string // the name in auth.state.env that led here, or empty
+	Env       string // the name in auth.state.env of this need, or empty
 
 	source Source
 	field  string // of the secret; empty: all
@@ -140,8 +140,8 @@ func (c *Credentials) Expires() time.Time { return c.expires }
 // Secret returns the credentials as one secret, as Live wants them.
 func (c *Credentials) Secret() Secret { return NewSecret(c.fields, c.expires) }
 
-// Reveal fetches every need. Each is written to the audit log first; what
-// cannot be written there is not fetched, and not handed out. All failures are reported,
+// Reveal fetches every need. Each is written to the audit log first; a secret
+// whose record cannot be written is not fetched, and not handed out. All failures are reported,
 // joined.
 func (p *Plan) Reveal(ctx context.Context) (*Credentials, error) {
 	c := &Credentials{fields: map[string]Value{}}
@@ -180,8 +180,8 @@ func (p *Plan) record(n Need) audit.Reveal {
 }
 
 // take adds a secret's fields. config.credentials_ref comes first and wins;
-// a second source of a field must agree with it, or one of the two is not
-// what its author thinks.
+// a second source of a field must agree with it: otherwise one of the two is not
+// as its author thinks.
 func (c *Credentials) take(n Need, s Secret, from map[string]string) error {
 	fields, err := n.pick(s)
 	if err != nil {
@@ -200,7 +200,7 @@ func (c *Credentials) take(n Need, s Secret, from map[string]string) error {
 	return nil
 }
 
-// pick chooses what of a secret a need means.
+// pick chooses the fields of a secret that a need means.
 func (n Need) pick(s Secret) (map[string]Value, error) {
 	if n.as == "" {
 		out := map[string]Value{}

@@ -93,7 +93,7 @@ const (
 )
 
 // File is a secret in a file, which must belong to root or the user, be
-// readable by nobody else, and lie where nobody else can replace it.
+// readable by no other user, and lie where no other user can replace it.
 type File struct {
 	Path   string
 	Format Format
@@ -103,7 +103,7 @@ type File struct {
 func (f File) Fetch(context.Context) (Secret, error) {
 	got, err := hostfile.Read(f.Path, hostfile.Options{Private: true, MaxBytes: maxOutput})
 	var at *fs.PathError
-	if errors.As(err, &at) && at.Path == f.Path { // which String says already
+	if errors.As(err, &at) && at.Path == f.Path { // which String names already
 		err = at.Err
 	}
 	if err != nil {
@@ -152,8 +152,8 @@ func object(data []byte) (map[string]string, bool) {
 	return out, len(out) > 0
 }
 
-// snake turns AccessKeyId and accessKeyId into access_key_id, which is how
-// fields are called here.
+// snake turns AccessKeyId and accessKeyId into access_key_id, as this
+// package names fields.
 func snake(s string) string {
 	var b strings.Builder
 	for i, r := range s {

@@ -1,11 +1,11 @@
 // Package secrets finds the credentials that a storage needs and hands them
-// out only to whom the host granted them.
+// out only to workspaces to which the host granted them.
 //
 // It knows where the host keeps each secret (an environment variable, a
-// private file, a command), what inventories (SECRETS.md, AIP-19) call it,
+// private file, a command), its name in inventories (SECRETS.md, AIP-19),
 // and which workspaces may have it. It promises that a value is fetched
 // only after every check has passed and the audit log has the reveal; that
-// a value prints as [redacted] whatever prints it; and that nothing is
+// a value prints as [redacted] by any means of printing; and that nothing is
 // tried after a refusal: there is no second place to look.
 //
 //	plan, err := vault.Plan(secrets.Request{Workspace: ws, CredentialsRef: "org/acme/s3-rw"})
@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// Redacted is what a secret prints as.
+// Redacted is the text that a secret prints as.
 const Redacted = "[redacted]"
 
 // A Value is one secret string. It prints as [redacted] under every verb of
@@ -31,7 +31,7 @@ const Redacted = "[redacted]"
 // struct. Only Reveal returns it. The zero Value is empty.
 //
 // The string is held by a function: of an unexported field fmt does not ask
-// the Formatter, and of a pointer it prints what is behind it when the verb
+// the Formatter, and of a pointer it prints the target when the verb
 // is wrong; of a function it prints the address, always.
 type Value struct{ get func() string }
 
@@ -49,7 +49,7 @@ func (v Value) Reveal() string {
 	return v.get()
 }
 
-// Empty says whether there is nothing in it.
+// Empty says whether the value is empty.
 func (v Value) Empty() bool { return v.Reveal() == "" }
 
 // Equal compares in time that does not depend on where they differ.

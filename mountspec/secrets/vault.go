@@ -17,7 +17,7 @@ type Entry struct {
 	Slug   string
 	Source Source
 	// Allow lists the address patterns that may have it. nil: the owner in
-	// org/<owner>/<name>, and for any other slug nobody.
+	// org/<owner>/<name>, and for any other slug none.
 	Allow []string
 }
 
@@ -28,7 +28,7 @@ type EnvGrant struct {
 	Allow []string
 }
 
-// VaultOptions are what the host configured. The zero value grants nothing.
+// VaultOptions have the host's configuration. The zero value grants nothing.
 type VaultOptions struct {
 	Entries  []Entry
 	AllowEnv []EnvGrant
@@ -46,7 +46,7 @@ type Vault struct {
 	envUser map[string]*Entry // which entry uses an environment variable
 }
 
-// NewVault refuses a slug that is there twice: which of the two would count
+// NewVault refuses a slug that occurs twice: which of the two would count
 // must not depend on an order.
 func NewVault(o VaultOptions) (*Vault, error) {
 	v := &Vault{o: o, bySlug: map[string]*Entry{}, envUser: map[string]*Entry{}}
@@ -71,13 +71,13 @@ func NewVault(o VaultOptions) (*Vault, error) {
 // Has says whether the host keeps a secret of that slug.
 func (v *Vault) Has(slug string) bool { return v.bySlug[slug] != nil }
 
-// keep says how the host comes to have a secret.
+// keep is advice on how to let the host have a secret.
 func keep(slug string) string {
 	return fmt.Sprintf("write into the host configuration where it is kept: secrets: { %s: { env: VARIABLE } }, or file or command", slug)
 }
 
 // Host fetches a secret for the host's own use, such as the key of its
-// GitHub App; no manifest leads here. workspace is the one that it is used
+// GitHub App; no manifest leads to it. workspace is the one that it is used
 // for. The audit log has it before the source is asked.
 func (v *Vault) Host(ctx context.Context, slug string, workspace mountspec.Address, purpose string) (Secret, error) {
 	e := v.bySlug[slug]
@@ -88,8 +88,8 @@ func (v *Vault) Host(ctx context.Context, slug string, workspace mountspec.Addre
 	return v.obtain(ctx, rec, e.Source, func(Secret) error { return nil })
 }
 
-// obtain asks a source and lets use have what it says. That it is asked is on
-// record before, and what came of it before anybody has the secret.
+// obtain asks a source and passes its secret to use. The request is on record
+// before it is made, and its outcome before any caller has the secret.
 func (v *Vault) obtain(ctx context.Context, rec audit.Reveal, src Source, use func(Secret) error) (Secret, error) {
 	if err := v.o.Audit.Write(audit.RevealAsked(rec)); err != nil {
 		return Secret{}, unrecorded(rec.Slug, err)
@@ -110,32 +110,32 @@ func (v *Vault) obtain(ctx context.Context, rec audit.Reveal, src Source, use fu
 	return s, nil
 }
 
-// A Subject is who wants a secret, as the host knows it (AIP-19, actor).
+// A Subject requests a secret, as the host knows it (AIP-19, actor).
 type Subject struct {
 	UserID string   // "bob", or a principal such as operator://bob
 	Roles  []string // owner, editor, viewer
 	Caps   []string // cap://...
 }
 
-// A Request is what one storage needs.
+// A Request has the needs of one storage.
 type Request struct {
 	Workspace mountspec.Address
-	// Registered is false for a manifest that was only given as a path: such
-	// a one gets what Named lists and nothing else.
+	// Registered is false for a manifest that was only given as a path: it
+	// gets the secrets in Named and no others.
 	Registered bool
 	// Named are the slugs and environment names granted on the command line.
 	Named []string
 	// Protocol is S3, Azure, GCS or GitHub: it decides the usual names.
 	Protocol string
 	// Usual is by which rule the workspace has the variables of usual names without their
-	// being listed. They are the host's own credentials, so that nobody else may borrow them.
+	// being listed. They are the host's own credentials, so no other owner may borrow them.
 	// Empty: it has not, and NotUsual says why.
 	Usual, NotUsual string
 	// CredentialsRef is the slug of config.credentials_ref, or empty.
 	CredentialsRef string
 	// Env is auth.state.env.
 	Env []string
-	// Inventory is what auth.ref leads to. nil: nothing.
+	// Inventory is the target of auth.ref. nil: none.
 	Inventory *mountspec.Secrets
 	Subject   Subject
 	// Purpose goes into the audit log: "storage self-bucket".
@@ -174,7 +174,7 @@ func (v *Vault) grantedEnv(name string, r Request) (rule string, err error) {
 	if !r.Registered {
 		return "", denied(name, "the manifest is not registered", "name the variable on the command line, or register the manifest")
 	}
-	if e := v.envUser[name]; e != nil { // it is already somebody's
+	if e := v.envUser[name]; e != nil { // it belongs to an entry already
 		return v.grantedSlug(e, r)
 	}
 	for _, g := range v.o.AllowEnv {

@@ -1,9 +1,9 @@
 // Package all is the one list of the providers that are built into wsmount.
 //
 // It knows their packages and nothing about them. Validation, doctor and mount
-// all ask the registry that it fills, so they agree on what exists. Directories of
-// this machine are no provider: they are served in place (fs/direct), unless what else
-// writes them needs a protocol (vault).
+// all ask the registry that it fills, so they agree on the set. Directories of
+// this machine are no provider: they are served in place (fs/direct), unless their other
+// writers need a protocol (vault).
 //
 //	driver, err := all.Registry().Select("cloud-bucket", providers.Capabilities{})
 package all

@@ -9,7 +9,7 @@ import (
 	"github.com/wsmount/wsmount/providers/vault"
 )
 
-// Backends is a new registry of what memory can be kept in by name.
+// Backends is a new registry of the backends for memory, by name.
 func Backends() *seam.Registry {
 	r := &seam.Registry{}
 	vaults := seam.Class{
@@ -39,7 +39,7 @@ func openVault(ctx context.Context, s seam.Settings) (seam.Backend, error) {
 // VaultLocks is where the locks of vaults are.
 func VaultLocks() (string, error) { return vault.Locks() }
 
-// Directory is memory in a directory that is there.
+// Directory is memory in an existing directory.
 func Directory(dir string) (seam.Backend, error) { return directory(dir, devicelocal.Granted{}) }
 
 // Mounted is memory in a directory of a mount; plain: see devicelocal.OpenMounted.
@@ -63,7 +63,7 @@ func LockGranted(ctx context.Context, dir string, dev, ino uint64, l seam.Locato
 }
 
 // GrantedDirectory is Directory for the one with these numbers of a device and an inode,
-// whatever has its name by now.
+// whichever directory has its name by now.
 func GrantedDirectory(dir string, dev, ino uint64) (seam.Backend, error) {
 	return directory(dir, devicelocal.Granted{Dev: dev, Ino: ino})
 }

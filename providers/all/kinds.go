@@ -13,8 +13,8 @@ import (
 	"github.com/wsmount/wsmount/providers/s3"
 )
 
-// services are those of buckets, by what a configuration calls their kind. Each has drivers
-// of its own, and those that open a bucket of whatever kind the configuration says.
+// services are those of buckets, by their kind in a configuration. Each has drivers
+// of its own, and those that open a bucket of the configured kind.
 var services = map[string]func() []providers.Driver{
 	s3.Kind:    s3.Drivers,
 	azure.Kind: azure.Drivers,
@@ -71,8 +71,8 @@ func byKind(kinds map[string]providers.Driver) providers.Driver {
 	return one
 }
 
-// best is what one of two may promise. Services of buckets differ in how listings go on
-// and in sizes; what a provider really promises, it says itself.
+// best combines the promises of two drivers. Services of buckets differ in how listings go on
+// and in sizes; the real promises are those of the opened provider.
 func best(a, b providers.Capabilities) providers.Capabilities {
 	a.ListAfter = a.ListAfter || b.ListAfter
 	a.ListComplete = a.ListComplete || b.ListComplete

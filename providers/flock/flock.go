@@ -1,11 +1,11 @@
-// Package flock locks what programs of this machine share, by flock(2) of a file in it: one alone
-// may change it, or several may read it at once.
+// Package flock locks data that programs of this machine share, by flock(2) of a file in it: one
+// alone may change it, or several may read it at once.
 //
 //	l, err := flock.Exclusive(filepath.Join(dir, "lock"))
 //	defer l.Close()
 //
-// It promises that reading keeps nobody from changing for long, and nobody else from reading:
-// Exclusive waits for readers, which are quick. For another that has it alone nothing waits.
+// It promises that a reader keeps no writer waiting for long, and no other reader:
+// Exclusive waits for readers, which are quick. No call waits for an exclusive holder.
 package flock
 
 import (
@@ -23,7 +23,7 @@ var ErrLocked = errors.New("it is locked")
 // Lock is held until Close, or the end of the process.
 type Lock struct{ f *os.File }
 
-// Exclusive takes the lock of a file alone. The file is made if it is not there.
+// Exclusive takes the lock of a file alone. A missing file is made.
 func Exclusive(path string) (*Lock, error) {
 	end := time.Now().Add(patience)
 	return exclusive(path, func() bool {
@@ -32,7 +32,7 @@ func Exclusive(path string) (*Lock, error) {
 	})
 }
 
-// How long readers are waited for, and how often they are looked for.
+// How long Exclusive waits for readers, and how often it looks for them.
 const (
 	patience = 5 * time.Second
 	pause    = 10 * time.Millisecond

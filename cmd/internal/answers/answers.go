@@ -1,8 +1,8 @@
-// Package answers keeps how a store has answered: what failed, whether it can be reached, when
-// it last gave and took something, and how it is with the credentials for it.
+// Package answers keeps how a store has answered: failed calls, whether it can be reached, when
+// it last gave and took something, and the state of the credentials for it.
 //
-// It knows calls of a provider and their errors. It asks nothing by itself, so that what it
-// says is as old as the last call.
+// It knows calls of a provider and their errors. It makes no calls itself, so that its
+// summary is as old as the last call.
 //
 //	a := answers.New(time.Now, volume.Answered)
 //	p = providers.Wrap(p, providers.WrapOptions{Around: a.Around(p)})
@@ -20,16 +20,16 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Answers are those of one store. Its methods may be called at once.
+// Answers are those of one store. Its methods may be called concurrently.
 type Answers struct {
 	now  func() time.Time
 	told Told
 
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards the fields below
 	is Summary
 }
 
-// Summary is what is known.
+// Summary is the state of a store as the calls show it.
 type Summary struct {
 	Failed             map[string]uint64 // calls, by kind
 	Unreachable        time.Time         // since when it cannot be reached; zero: it can
@@ -39,16 +39,16 @@ type Summary struct {
 	CredentialsExpire  time.Time         // zero: they do not
 }
 
-// Told is called with what came of each request for what programs look at: nil says that the
-// store answered, an error that it refuses. One that is away does neither.
+// Told is called with the outcome of each request that a program's look can cause (stat, list and
+// read): nil says that the store answered, an error that it refuses. One that is away does neither.
 type Told func(m providers.Method, at providers.Locator, err error)
 
-// New is of a store that has not been asked anything.
+// New is of a store to which no request has been made.
 func New(now func() time.Time, told Told) *Answers {
 	return &Answers{now: now, told: told, is: Summary{Failed: map[string]uint64{}}}
 }
 
-// Summary is what is known now.
+// Summary is the state so far.
 func (a *Answers) Summary() Summary {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -78,8 +78,8 @@ func (a *Answers) Around(store providers.Provider) providers.Around {
 	}
 }
 
-// tell says what came of a request for what programs look at. A change that is refused is held
-// back, which tells why.
+// tell reports the outcome of a request that a program's look can cause. A change that is refused
+// is held back, and reported with that.
 func (a *Answers) tell(c *providers.Call, err error) {
 	if c.Method != providers.MethodStat && c.Method != providers.MethodList && c.Method != providers.MethodRead {
 		return
@@ -113,7 +113,7 @@ func (a *Answers) failed(err error) {
 	}
 }
 
-// answered notes what came of a request. That the caller gave up says nothing, unless it had
+// answered notes the outcome of a request. That the caller gave up says nothing, unless it had
 // waited for as long as it may.
 func (a *Answers) answered(ctx context.Context, m providers.Method, err error) {
 	a.mu.Lock()
@@ -139,7 +139,7 @@ func (a *Answers) answered(ctx context.Context, m providers.Method, err error) {
 	}
 }
 
-// reached notes that the store can be reached, whatever it said.
+// reached notes that the store can be reached, whichever answer it gave.
 func (s *Summary) reached() { s.Unreachable, s.Away = time.Time{}, "" }
 
 // IsAway reports whether an error says that a store cannot be reached; one that refuses its
@@ -149,7 +149,7 @@ func IsAway(err error) bool {
 	return kind == "unavailable" || kind == Other && errors.Is(err, fs.ErrUnavailable)
 }
 
-// Credentials notes what became of an attempt to obtain them, and when they end.
+// Credentials notes the outcome of an attempt to obtain them, and when they end.
 func (a *Answers) Credentials(expire time.Time, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -161,8 +161,8 @@ func (a *Answers) Credentials(expire time.Time, err error) {
 	}
 }
 
-// kinds are those of errors that tell of the store itself. What is not there, or
-// there already, is an answer.
+// kinds are those of errors that tell of the store itself. That a name does not exist, or
+// exists already, is an answer.
 var kinds = []struct {
 	err  error
 	name string
@@ -174,7 +174,7 @@ var kinds = []struct {
 	{providers.ErrNotEmpty, ""}, {context.Canceled, ""},
 }
 
-// Other is the Kind of an error that may be anything.
+// Other is the Kind of any other error.
 const Other = "other"
 
 // Kind names why a call failed, in the few words that metrics use; "" if it has not.

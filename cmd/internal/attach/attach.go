@@ -1,9 +1,9 @@
 // Package attach keeps a server that runs beside a mount, such as that of `wsmount mcp` or
 // `wsmount ui`, to the one mount that it was started for.
 //
-// It promises that such a server speaks of the workspace that was mounted at a mount point
-// when it began, as long as that is mounted there, by whichever daemon, and of no other; and
-// that a daemon which ends while it is asked is told of as one that has ended.
+// It promises that such a server speaks only of the workspace that was mounted at a mount point
+// when it began, as long as that is mounted there, by whichever daemon; and
+// that a daemon which ends during a request is reported as one that has ended.
 //
 //	mount, err := attach.To(stateRoot, "/mnt/ws", "mcp")
 //	client, places, err := mount.Reach()
@@ -23,7 +23,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/wrap"
 )
 
-// A Mount is the one that a server speaks of. Its methods may be called at once.
+// A Mount is the one that a server speaks of. Its methods may be called concurrently.
 type Mount struct {
 	Workspace, Mountpoint string
 
@@ -49,8 +49,8 @@ func To(root, path, command string) (Mount, error) {
 	return Mount{r.Workspace, r.Mountpoint, root, command}, nil
 }
 
-// Reach finds the mount as it is now, and the places of the host that programs in it are told
-// nothing of. The error says why it is not to be spoken of any more, or not now.
+// Reach finds the mount as it is now, and the host's paths that programs in it must not
+// see. The error says why the mount is not available to the server any more, or not now.
 func (m Mount) Reach() (c *control.Client, places []string, err error) {
 	r, err := m.find()
 	if err != nil {
@@ -101,9 +101,9 @@ func Relative(mountpoint, path string) (string, error) {
 	return rel, nil
 }
 
-// Why is why a call failed: of a daemon that hung up it is what gone says, once that shows.
-// One that was killed is there until the last of its threads has ended. A call is not made
-// again: it may have been heard.
+// Why is why a call failed: of a daemon that hung up it is the error of gone, once it has one.
+// A killed daemon exists until the last of its threads has ended. A call is not made
+// again: the daemon may have received it.
 func Why(ctx context.Context, err error, gone func() error) error {
 	if !control.HungUp(err) {
 		return err

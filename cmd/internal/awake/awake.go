@@ -1,5 +1,5 @@
 // Package awake measures time in which this process runs. While the machine stands still,
-// or runs other programs alone, no limit passes: who is waited for did not run either.
+// or runs other programs alone, no limit passes: the awaited program did not run either.
 package awake
 
 import "time"
@@ -8,7 +8,7 @@ import "time"
 // which this process does not run one at most.
 const looks = 100
 
-// Within waits for what a channel gives, or that it is closed, and says whether that came
+// Within waits for a value from a channel, or its close, and says whether that came
 // within a limit.
 func Within[V any](limit time.Duration, comes <-chan V) (v V, came bool) {
 	for range looks {

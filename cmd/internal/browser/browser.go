@@ -4,7 +4,7 @@
 //	defer opened.Close()
 //
 // The address stands in no command line, which each user of the machine can read: the browser
-// is given a file that only this user can, and which leads there.
+// is given a file that only this user can read, and which leads to it.
 package browser
 
 import (
@@ -28,7 +28,7 @@ func Likely() bool {
 // Opened is a browser that was opened. The zero value is none.
 type Opened struct{ dir string }
 
-// Close takes away what leads to the address. The browser goes on.
+// Close removes the file that leads to the address. The browser goes on.
 func (o Opened) Close() {
 	if o.dir != "" {
 		_ = os.RemoveAll(o.dir) // by then it leads nowhere

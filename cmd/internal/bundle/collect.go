@@ -27,7 +27,7 @@ type Options struct {
 	Manifest []byte
 }
 
-// Content is what a bundle is going to have, and what it leaves out.
+// Content lists the entries that a bundle is going to have, and the paths that it leaves out.
 type Content struct {
 	List
 	Left []LeftOut // by path
@@ -45,7 +45,7 @@ type LeftOut struct {
 // ErrCredential matches the refusal to pack files in which credentials stand.
 var ErrCredential = errors.New("holds a credential")
 
-// Credentials are the files in which credentials stand: path, and what it looks like.
+// Credentials are the files in which credentials stand: path, and kind of the credential.
 type Credentials []LeftOut
 
 func (c Credentials) Error() string {
@@ -110,7 +110,7 @@ func (c *collector) dir(at string) error {
 	return nil
 }
 
-// entry adds what lies at a path to the list, or to what is left out.
+// entry adds the file or directory at a path to the list, or to the paths left out.
 func (c *collector) entry(at string) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
@@ -203,7 +203,7 @@ func (c *collector) content(at string, r io.Reader, executable bool) error {
 	return nil
 }
 
-// openFile opens a regular file, and not what a link leads to.
+// openFile opens a regular file, and not the target of a link.
 func openFile(root *os.Root, at string) (*os.File, error) {
 	named, err := root.Lstat(at)
 	if err != nil {

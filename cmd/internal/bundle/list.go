@@ -13,7 +13,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 )
 
-// What a bundle has at most.
+// Limits of a bundle.
 const (
 	MaxBytes   = 1 << 30 // of all files
 	MaxEntries = 50_000
@@ -30,7 +30,7 @@ const (
 // Manifest is the path of the manifest, which every bundle has.
 const Manifest = "WORKSPACE.md"
 
-// A List says what is in a bundle.
+// A List has the entries of a bundle.
 type List struct {
 	Schema  string  `json:"schema"` // wsmount.published/v1
 	ID      string  `json:"id"`     // address of the workspace
@@ -57,7 +57,7 @@ const (
 	Link Type = "link"
 )
 
-// Bytes is how large all files are together.
+// Bytes is the size of all files together.
 func (l *List) Bytes() (n int64) {
 	for _, e := range l.Entries {
 		n += e.Size
@@ -84,7 +84,7 @@ func (l *List) encode() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// decode reads the list of a bundle that anybody may have made.
+// decode reads the list of a bundle of unknown origin.
 func decode(text []byte) (*List, error) {
 	var l List
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -98,7 +98,7 @@ func decode(text []byte) (*List, error) {
 	return &l, l.check()
 }
 
-// check refuses a list that does not say, entry by entry, what may be unpacked.
+// check refuses a list unless each of its entries may be unpacked.
 func (l *List) check() error {
 	if _, err := mountspec.ParseAddress(l.ID); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (l *List) check() error {
 	return nil
 }
 
-// problem is what is wrong with an entry on its own, or "".
+// problem is the fault of an entry on its own, or "".
 func (e Entry) problem() string {
 	if p := pathProblem(e.Path); p != "" {
 		return p

@@ -8,8 +8,8 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 )
 
-// Stays says why a path has no place in any bundle, also one that others made, or "": what
-// lies there is about one machine, or would be believed on another.
+// Stays says why a path has no place in any bundle, also one that others made, or "": its
+// content is about one machine, or would be believed on another.
 func Stays(p string) string {
 	names := strings.Split(p, "/")
 	for _, name := range names {
@@ -38,7 +38,7 @@ var private = []string{
 	"*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.tfstate", "*.tfvars",
 }
 
-// examples are the ends of names that only show what such a file looks like.
+// examples are the ends of names of files that only show the form of such a file.
 var examples = []string{".example", ".sample", ".template", ".dist"}
 
 // keepsCredentials reports whether programs keep credentials under a name.
@@ -50,10 +50,10 @@ func keepsCredentials(name string) bool {
 	return slices.ContainsFunc(private, func(pattern string) bool { ok, _ := path.Match(pattern, name); return ok })
 }
 
-// A scanner looks for credentials in what is written to it.
+// A scanner looks for credentials in the bytes that are written to it.
 type scanner struct {
 	buf   []byte
-	found string // what the first that was found is
+	found string // kind of the first credential; "": none so far
 }
 
 // Write implements io.Writer. It never fails.

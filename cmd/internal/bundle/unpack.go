@@ -12,10 +12,10 @@ import (
 	"os"
 )
 
-// ErrDamaged matches the refusal of what is no bundle, or is none any more.
+// ErrDamaged matches the refusal of a file that is no bundle, or a damaged one.
 var ErrDamaged = errors.New("it is not a bundle as wsmount writes them")
 
-// Unpack reads a bundle that anybody may have made into an empty directory, and returns its
+// Unpack reads a bundle of unknown origin into an empty directory, and returns its
 // list and its SHA-256. Where it fails, some may have been made in the directory. Nothing
 // is synced.
 func Unpack(ctx context.Context, r io.Reader, into *os.Root) (*List, string, error) {
@@ -62,7 +62,7 @@ func readList(t *tar.Reader) (*List, error) {
 	return decode(text)
 }
 
-// unpack makes what an entry of a list that was checked says.
+// unpack makes the file, directory or link of an entry of a list that was checked.
 func unpack(ctx context.Context, t *tar.Reader, e Entry, into *os.Root) error {
 	got, err := t.Next()
 	if err != nil {

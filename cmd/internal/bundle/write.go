@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Write writes the bundle, and returns its SHA-256. A file that is not what was collected
-// fails it.
+// Write writes the bundle, and returns its SHA-256. It fails if a file has changed since
+// Collect.
 func (c *Content) Write(ctx context.Context, w io.Writer) (sum string, err error) {
 	all := sha256.New()
 	t := tar.NewWriter(io.MultiWriter(w, all))
@@ -76,7 +76,7 @@ func (c *Content) member(ctx context.Context, t *tar.Writer, e Entry) error {
 	return copySum(ctx, t, f, e)
 }
 
-// copySum copies the content of a file that has to be what its entry says.
+// copySum copies the content of a file, which has to match its entry.
 func copySum(ctx context.Context, w io.Writer, r io.Reader, e Entry) error {
 	sum := sha256.New()
 	n, err := io.Copy(io.MultiWriter(w, sum), io.LimitReader(&patient{ctx, r}, e.Size+1))

@@ -19,7 +19,7 @@ var sizeUnits = map[string]float64{"": 1, "b": 1,
 
 var sizeForm = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)$`)
 
-// Parse reads a number of bytes; nothing is 0. flag is what it was given with.
+// Parse reads a number of bytes; nothing is 0. flag is the name of its flag.
 func Parse(flag, s string) (int64, error) {
 	if s == "" {
 		return 0, nil

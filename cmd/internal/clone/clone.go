@@ -27,10 +27,10 @@ import (
 var ErrAtStore = errors.New("commits are at the store alone")
 
 // Open opens the clone of the working copy in a directory: ErrAtStore if its provider keeps none,
-// and io/fs.ErrNotExist if it is not there.
+// and io/fs.ErrNotExist if it does not exist.
 func Open(dir string) (providers.Archive, error) { return open(dir, false) }
 
-// open is Open; held: who asks has the working copy mounted.
+// open is Open; held: the caller has the working copy mounted.
 func open(dir string, held bool) (providers.Archive, error) {
 	d := driverOf(dir)
 	if d.Archive == nil {
@@ -46,15 +46,15 @@ func driverOf(dir string) providers.Driver {
 	return d
 }
 
-// IsKept reports whether the provider of the working copy in a directory keeps a clone, there or
-// not.
+// IsKept reports whether the provider of the working copy in a directory keeps a clone, existing
+// or not.
 func IsKept(dir string) bool { return driverOf(dir).Archive != nil }
 
 // PathOf is where the clone of the working copy in a directory is, if it has one.
 func PathOf(dir string) string { return filepath.Join(dir, state.CloneName) }
 
-// Unpushed are the branches of the clone with commits that are not pushed, where that has what the
-// working copy has noted of them: a branch that was put back lacks commits without a sign of it in
+// Unpushed are the branches of the clone with commits that are not pushed, checked against the
+// working copy's notes of them: a branch that was put back lacks commits without a sign of it in
 // the clone, and the working copy stands on one of them. The errors are those of Open, and why the
 // clone cannot be read.
 func Unpushed(dir string, noted *cache.Unpushed, standsOn providers.Revision) (all []providers.UnpushedBranch, err error) {
@@ -98,21 +98,21 @@ func verify(a providers.Archive) error {
 }
 
 // Lost asks for commits that the working copy in a directory has noted as not pushed and that
-// cannot be read in its clone: what it has of them locally may be the last there is.
+// cannot be read in its clone: the working copy's files of them may be the last there are.
 func Lost(dir string) cache.Lost {
 	return func(noted *cache.Unpushed, standsOn providers.Revision, whole bool) error {
 		return lost(dir, false, noted, standsOn, whole)
 	}
 }
 
-// LostWhileMounted is Lost for who has the working copy mounted: of what the next mount would find,
-// whatever this one has open yet.
+// LostWhileMounted is Lost for a caller that has the working copy mounted: it is about the clone as
+// the next mount would find it, whichever files this one has open.
 func LostWhileMounted(dir string) cache.Lost {
 	return func(noted *cache.Unpushed, standsOn providers.Revision, whole bool) error {
 		if lost(dir, true, noted, standsOn, whole) == nil {
 			return nil
 		}
-		return lost(dir, true, noted, standsOn, whole) // the mount may just have packed what was looked at
+		return lost(dir, true, noted, standsOn, whole) // the mount may just have packed the objects
 	}
 }
 
@@ -131,9 +131,9 @@ func lost(dir string, held bool, noted *cache.Unpushed, standsOn providers.Revis
 	return fmt.Errorf("the clone cannot be read: %w", err)
 }
 
-// IsAllKnown reports whether an error of Unpushed leaves nothing open: there was none, or nowhere
-// to look, and what is noted is all that is known. A clone that has lost its head, which is made
-// anew, is nowhere for a working copy that stands on a revision, and has noted none on top.
+// IsAllKnown reports whether an error of Unpushed leaves nothing open: there was none, or no clone
+// to look into, and all unpushed commits are noted. A clone that has lost its head, which is made
+// anew, counts as none for a working copy that stands on a revision, and has noted none on top.
 func IsAllKnown(noted *cache.Unpushed, standsOn providers.Revision, err error) bool {
 	none := (noted == nil || noted.Commits == 0) && (standsOn != "" || !errors.Is(err, providers.ErrCorrupt))
 	return err == nil || errors.Is(err, ErrAtStore) || errors.Is(err, fs.ErrNotExist) && none

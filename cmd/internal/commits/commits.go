@@ -1,5 +1,5 @@
-// Package commits has every commit of a store asked for, worded and told of, whoever makes
-// it: the working copy makes some by itself, and only here the files of a commit are known.
+// Package commits has every commit of a store checked, worded and reported, whoever makes
+// it: the working copy makes some by itself, and only a provider call has the files of a commit.
 //
 //	tool := commits.New(p, providers.WrapOptions{})
 //	tool.Bind(commits.Bound{Words: author.compose, Begin: policy.begin, Committed: report.commitTaken})
@@ -19,25 +19,25 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// A Tool is a store whose commits pass here.
+// A Tool is a store whose commits pass through it.
 type Tool struct {
 	providers.Everything
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	bound Bound
 	begun map[string]func() error // by operation: takes a commit out of the count
 }
 
-// Bound is what a Tool asks and tells. The zero value asks and tells nobody.
+// Bound has the callbacks of a Tool. The zero value has none.
 type Bound struct {
 	Words     func(files []string, count int) Words // of a commit of files, of which those given are the first
 	Begin     func() (undo func() error, err error) // refuses a commit, or counts it
-	Committed func(providers.Revision)              // is told of each commit that was made
-	Pushed    func(providers.PushResult)            // and of each push
-	Log       *slog.Logger                          // nil: what undo fails with is not told
+	Committed func(providers.Revision)              // called with each commit that was made
+	Pushed    func(providers.PushResult)            // called with each push
+	Log       *slog.Logger                          // for errors of undo; nil: silent
 }
 
-// Words are what a commit says of itself.
+// Words describe a commit.
 type Words struct {
 	Message   string
 	Author    providers.Identity
@@ -53,7 +53,7 @@ func New(p providers.Provider, o providers.WrapOptions) *Tool {
 	return &Tool{Everything: providers.Wrap(p, o), begun: map[string]func() error{}}
 }
 
-// Bind says what is asked and told from now on.
+// Bind sets the callbacks from now on.
 func (n *Tool) Bind(to Bound) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -66,7 +66,7 @@ func (n *Tool) to() Bound {
 	return n.bound
 }
 
-// shownFiles bounds the names that a message can tell.
+// shownFiles bounds the names that a message can show.
 const shownFiles = 16
 
 // Commit implements providers.Committer.
@@ -99,7 +99,7 @@ func (n *Tool) Commit(ctx context.Context, set providers.ChangeSet) (providers.C
 	return result, err
 }
 
-// begin asks whether a commit may be made. A set without changes only asks what became of
+// begin asks whether a commit may be made. A set without changes only asks for the outcome of
 // an operation, which was asked for when it began.
 func (n *Tool) begin(to Bound, set providers.ChangeSet) error {
 	if to.Begin == nil || len(set.Changes) == 0 {

@@ -1,7 +1,7 @@
 // Package completion completes command lines of wsmount: commands, flags and their values,
 // addresses of workspaces, mount points, events, and the paths of a mount.
 //
-// A shell's script hands over the line up to the cursor and shows what Complete answers, so
+// A shell's script hands over the line up to the cursor and shows the Answer of Complete, so
 // that each shell completes the same. One use:
 //
 //	err := completion.Bash(os.Stdout)
@@ -32,10 +32,10 @@ type Flag struct {
 	Names      []string // as they are typed
 	Usage      string
 	TakesValue bool
-	Value      string // what value it takes, in capitals, as far as that is said
+	Value      string // the kind of its value, in capitals, as far as that is said
 }
 
-// Sources know what can stand for a word in capitals of a synopsis.
+// Sources have the candidates for a word in capitals of a synopsis.
 type Sources struct {
 	Words             map[string][]string // EVENT, SIDE and others of which there are so many
 	Addresses, Mounts func() []string
@@ -45,13 +45,13 @@ type Sources struct {
 // A Word is a candidate for the last word of a line, as a whole.
 type Word struct{ Text, About string }
 
-// An Answer is what may stand for the last word of a line.
+// An Answer has the candidates for the last word of a line.
 type Answer struct {
 	Words []Word
 	Files bool // names of files too
 }
 
-// Print writes a line for each word, of it and what it is about with a tab between, and an
+// Print writes a line for each word, of it and its description with a tab between, and an
 // empty line where files may stand.
 func (a Answer) Print(w io.Writer) {
 	for _, word := range a.Words {
@@ -62,7 +62,7 @@ func (a Answer) Print(w io.Writer) {
 	}
 }
 
-// Complete is what may stand for the last word of a line, which ends at the cursor.
+// Complete has the candidates for the last word of a line, which ends at the cursor.
 func Complete(line string, commands []Command, s Sources) Answer {
 	words := split(line)
 	if i := slices.IndexFunc(words, func(w string) bool { return path.Base(w) == "wsmount" }); i >= 0 && i < len(words)-1 {
@@ -200,7 +200,7 @@ func (p *parsed) argument(c Command, w string) (answer Answer) {
 	return answer
 }
 
-// synopsis is what may stand at each place of the arguments that the help shows.
+// synopsis has the candidates for each place of the arguments that the help shows.
 func synopsis(args string) (places [][]string) {
 	words := strings.Fields(strings.NewReplacer("[", "", "]", "", "...", "").Replace(args))
 	for i := 0; i < len(words) && words[i] != "--"; i++ {
@@ -218,7 +218,7 @@ func synopsis(args string) (places [][]string) {
 	return places
 }
 
-// kind is what may stand for a word in capitals.
+// kind has the candidates for a word in capitals.
 func (p *parsed) kind(kind, w string) Answer {
 	if words, known := p.Sources.Words[kind]; known {
 		return wordsOf(words...)

@@ -6,7 +6,7 @@ import (
 )
 
 // Bash writes the script for bash. To bash a word may begin within one of ours, after an @, a
-// colon or an equals sign: what comes before is left out of its answers.
+// colon or an equals sign: the part before is left out of its answers.
 func Bash(w io.Writer) error {
 	_, err := fmt.Fprint(w, `_wsmount() {
     local cur=${COMP_WORDS[COMP_CWORD]} line=${COMP_LINE:0:$COMP_POINT} word= rest= c= before= files=

@@ -14,9 +14,9 @@ import (
 	"github.com/wsmount/wsmount/cache/exactjson"
 )
 
-// Places leaves of a path below one of dirs what is below, so that a reason still names the
+// Places shortens a path below one of dirs to the part below, so that a reason still names the
 // file. It knows paths as they are, and as they stand in the quotes of a log and of JSON.
-// What shown names stays, wherever it lies; "" names nothing. One of dirs that is a URL is a
+// The path shown stays, wherever it lies; "" names nothing. One of dirs that is a URL is a
 // service, which is called a store.
 func Places(shown string, dirs []string) *strings.Replacer {
 	dirs = append(slices.Clone(dirs), shown)

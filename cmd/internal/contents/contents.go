@@ -1,9 +1,9 @@
-// Package contents says what the content of working copies takes of the disk, and has what
-// their stores have given up: by their daemons where they are mounted.
+// Package contents says how much of the disk the content of working copies takes, and evicts
+// content that their stores have: by their daemons where they are mounted.
 //
 //	res, err := contents.Of(ctx, root, dirs, false)
 //
-// What it cannot look into is in the result, with the reason.
+// A working copy that it cannot look into is in the result, with the reason.
 package contents
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
 
-// Of is what is in the working copies in some directories of a state directory, after clean
-// content was given up if clear says so.
+// Of lists the content of the working copies in some directories of a state directory, after clean
+// content was evicted if clear says so.
 func Of(ctx context.Context, root string, dirs []string, clear bool) (out control.CacheResult, err error) {
 	out.Schema, out.Copies = control.CacheSchema, []control.CacheCopy{}
 	var mounted []string

@@ -1,4 +1,4 @@
-// Package debugbundle collects what a bug report needs into a .tar.gz: names of files and
+// Package debugbundle collects data for a bug report into a .tar.gz: names of files and
 // workspaces, and no content, credential or environment.
 //
 //	err := debugbundle.Write(ctx, w, record, version)
@@ -24,7 +24,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
 
-// bundledLog is how much of the end of each log a bundle takes.
+// bundledLog is how many bytes of the end of each log a bundle takes.
 const bundledLog = 4 << 20
 
 // bundle writes one file after another into a compressed archive.
@@ -50,8 +50,8 @@ func (b *bundle) addJSON(name string, v any) error {
 	return b.add(name, append(text, '\n'))
 }
 
-// Write collects what can be had of a mount, and the version of the program. What cannot is
-// said in the bundle: a hung daemon is when one is wanted most.
+// Write collects all available data of a mount, and the version of the program. Missing parts
+// are named in the bundle: it is wanted most when a daemon hangs.
 func Write(ctx context.Context, w io.Writer, r *state.Record, version any) error {
 	zip := gzip.NewWriter(w)
 	b := &bundle{tar: tar.NewWriter(zip), now: time.Now()}
@@ -67,7 +67,7 @@ func Write(ctx context.Context, w io.Writer, r *state.Record, version any) error
 	return errors.Join(err, b.tar.Close(), zip.Close())
 }
 
-// daemon adds what only the daemon knows.
+// daemon adds the data that only the daemon has.
 func (b *bundle) daemon(ctx context.Context, r *state.Record) error {
 	client := control.NewClient(r.SocketPath())
 	d, err := client.Debug(ctx)

@@ -1,7 +1,7 @@
 // Package doctor says whether this machine can mount, and this workspace be
-// mounted, before anybody tries. It goes the mount's own way, package daemon's
-// Resolve, up to the mount itself, and looks at what the kernel, the limits and
-// the directories allow.
+// mounted, before a user tries. It goes the mount's own way, package daemon's
+// Resolve, up to the mount itself, and looks at the kernel, the limits and
+// the directories.
 //
 // It promises to change nothing on this machine but the audit log, when secrets
 // are used: no directory is made, no file written, nothing mounted. Of a store in
@@ -31,12 +31,12 @@ const (
 	Problem Level = "problem" // it does not work
 )
 
-// A Check is one thing that was looked at.
+// A Check is the result of one look.
 type Check struct {
 	Name  string    `json:"name"`
 	Level Level     `json:"level"`
 	Says  string    `json:"says"`
-	Do    string    `json:"do,omitempty"` // what to do about it
+	Do    string    `json:"do,omitempty"` // advice
 	Code  exit.Code `json:"-"`            // of a problem
 }
 
@@ -58,7 +58,7 @@ func refused(name string, err error) Check {
 	return Check{Name: name, Level: Problem, Says: e.What, Do: e.Advice, Code: e.Code}
 }
 
-// everything is refused, and a note for each thing that is told with it.
+// everything is refused, and a note for each of its details.
 func everything(name string, err error) (out []Check) {
 	for _, detail := range exit.From(err).Details {
 		says, do, _ := strings.Cut(detail, "; ")
@@ -84,5 +84,5 @@ type Diagnosis struct {
 	Exit   exit.Code `json:"exit"`
 }
 
-// Diagnose is what checks come to.
+// Diagnose sums up checks.
 func Diagnose(checks []Check) Diagnosis { return Diagnosis{"wsmount.doctor/v1", checks, Worst(checks)} }

@@ -17,7 +17,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/process"
 )
 
-// What is enough for large trees; below it doctor says what the limit means.
+// Limits that are enough for large trees; below them doctor names their effect.
 const (
 	enoughFiles   = 65536
 	enoughWatches = 65536
@@ -42,10 +42,10 @@ func thisSystem() system {
 // hasName reports whether a user has a name.
 func hasName(uid string) bool {
 	_, err := user.LookupId(uid)
-	return err == nil || exec.Command("getent", "passwd", uid).Run() == nil // it reads what the C library does, a file mostly
+	return err == nil || exec.Command("getent", "passwd", uid).Run() == nil // as the C library does, from a file mostly
 }
 
-// Machine checks what every mount needs of the machine.
+// Machine checks the needs of every mount on this machine.
 func Machine() []Check { return thisSystem().checks() }
 
 func (s system) checks() []Check {
@@ -152,7 +152,7 @@ func (s system) watches() Check {
 	return ok("watches", "up to %d directories are watched for changes by others", n)
 }
 
-// enoughInstances is what the kernel gives; each mount of a local workspace takes one.
+// enoughInstances is the kernel's default; each mount of a local workspace takes one.
 const enoughInstances = 128
 
 func (s system) instances() Check {
@@ -181,7 +181,7 @@ func (s system) namespaces() Check {
 	return ok("namespaces", "user namespaces are available to sandboxes")
 }
 
-// timeError is adjtimex(2)'s TIME_ERROR: nobody keeps the clock.
+// timeError is adjtimex(2)'s TIME_ERROR: no service keeps the clock.
 const timeError = 5
 
 func clock() Check {

@@ -10,7 +10,7 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// Memory says where memory will lie that asks for what is required, or, in the words of the
+// Memory says where memory with the required capabilities will lie, or, in the words of the
 // refusal, why nowhere.
 func Memory(ctx context.Context, r *seam.Registry, s seam.Settings, required seam.Capabilities) Check {
 	p := r.Preview(ctx, s, required)
@@ -24,7 +24,7 @@ func Memory(ctx context.Context, r *seam.Registry, s seam.Settings, required sea
 	return c
 }
 
-// Promises says of each part of a tree whether it promises what is required.
+// Promises says of each part of a tree whether it has the required capabilities.
 func Promises(ctx context.Context, t *daemon.Tree, required seam.Capabilities) (out []Check) {
 	for _, s := range t.Sources {
 		if s.Unavailable != "" || required == (seam.Capabilities{}) {

@@ -18,8 +18,8 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host"
 )
 
-// Configuration checks the host configuration as it was loaded, or why not: of one that is not
-// valid, everything that is wrong.
+// Configuration checks the host configuration as it was loaded, or why not: of an invalid one
+// it has every finding.
 func Configuration(cfg *host.Config, err error) []Check {
 	var found mountspec.Findings
 	switch {
@@ -69,7 +69,7 @@ func State(root string, err error) []Check {
 	return []Check{ok("state", "%s", root)}
 }
 
-// existing is the nearest directory above a path that is there.
+// existing is the nearest directory above a path that exists.
 func existing(path string) string {
 	for {
 		if _, err := os.Stat(path); err == nil || !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
@@ -79,8 +79,8 @@ func existing(path string) string {
 	}
 }
 
-// Workspace checks what daemon.Resolve came to, which is how a mount begins:
-// the tree and, where the mount would refuse, the error. The tree may be there
+// Workspace checks the result of daemon.Resolve, which is how a mount begins:
+// the tree and, where the mount would refuse, the error. The tree may be given
 // together with an error about the mount point.
 func Workspace(t *daemon.Tree, err error) []Check {
 	var out []Check
@@ -150,7 +150,7 @@ func kept(root string, s daemon.Source) []Check {
 	if err == nil {
 		r, err = leftover.Inspect(dir, 1)
 	}
-	if errors.Is(err, cache.ErrDamaged) { // what else is wrong the other checks say, or the mount
+	if errors.Is(err, cache.ErrDamaged) { // other checks, or the mount, report the rest
 		return []Check{problem("part /"+s.At, leftover.Advice(dir, err), "%v", err)}
 	}
 	if err == nil && len(r.Branches) > 0 {

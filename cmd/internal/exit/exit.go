@@ -1,6 +1,6 @@
 // Package exit knows how wsmount ends: the exit codes, which scripts may rely
 // on, and the error that carries one together with the two lines a person
-// reads: what happened, and what to do about it.
+// reads: the failure, and the advice.
 //
 //	return exit.New(exit.Usage, "two arguments are needed, got 1").
 //		Hint("wsmount mount WORKSPACE MOUNTPOINT")
@@ -18,14 +18,14 @@ import (
 type Code int
 
 const (
-	Done         Code = 0 // what was asked for is done
+	Done         Code = 0 // the request is done
 	Failed       Code = 1 // it failed for a reason that no other code names
 	Usage        Code = 2 // the command line is wrong
 	Manifest     Code = 3 // a manifest or the host configuration is invalid
 	Unresolvable Code = 4 // an address, a reference or a mount does not lead anywhere
 	Denied       Code = 5 // authentication failed, or the host did not grant it
 	Unreachable  Code = 6 // the backend does not answer
-	Unsafe       Code = 7 // something that the policy wanted sent is not safe yet
+	Unsafe       Code = 7 // a change that the policy wanted sent is not safe yet
 	Conflict     Code = 8 // the backend and the working copy went apart
 )
 
@@ -39,13 +39,13 @@ func (c Code) String() string {
 	return names[c]
 }
 
-// An Error is a refusal or a failure as the program tells it.
+// An Error is a refusal or a failure as the program reports it.
 type Error struct {
 	Code   Code
 	What   string // one line, lower case, without a full stop
-	Advice string // one line: what to do; may be empty
+	Advice string // one line: the next step; may be empty
 	Err    error  // the cause, already part of What; may be nil
-	// Details are further lines about what happened, such as what was passed over.
+	// Details are further lines about the failure, such as entries that were passed over.
 	Details []string
 }
 
@@ -55,7 +55,7 @@ func New(c Code, format string, args ...any) *Error {
 	return &Error{Code: c, What: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// Hint sets what to do about it and returns the error.
+// Hint sets the advice and returns the error.
 func (e *Error) Hint(format string, args ...any) *Error {
 	e.Advice = fmt.Sprintf(format, args...)
 	return e
@@ -63,7 +63,7 @@ func (e *Error) Hint(format string, args ...any) *Error {
 
 func (e *Error) Error() string { return e.What }
 
-// Text is the error as a user reads it: what happened, its details and what to do, a line
+// Text is the error as a user reads it: the failure, its details and the advice, a line
 // each.
 func (e *Error) Text() string {
 	var b strings.Builder

@@ -1,6 +1,6 @@
 // Package fetch reads the manifests of a workspace where its files are: out of the same
-// store, opened with the same grants, as a mount of it. It changes nothing there, and keeps
-// nothing here but objects of a repository, which the mount then needs not ask for.
+// store, opened with the same grants, as a mount of it. It changes nothing in the store, and
+// keeps nothing locally but objects of a repository, which the mount then need not request.
 //
 //	resolver, err := host.NewResolver(host.Options{Open: fetch.In(stateRoot)})
 package fetch
@@ -66,7 +66,7 @@ func In(root string) func(context.Context, *host.Resolver, *host.Resolved) (orig
 		var err error
 		if s.provider, err = daemon.OpenStore(ctx, at, e); err != nil {
 			s.release()
-			if e := exit.From(err); e.Code == exit.Unresolvable { // there is no manifest to correct yet
+			if e := exit.From(err); e.Code == exit.Unresolvable { // no manifest to correct exists yet
 				err = e.Hint("correct the place; one that must not be seen without credentials needs them: --auth NAME")
 			}
 			return nil, err

@@ -12,7 +12,7 @@ import (
 )
 
 // scratch makes a directory in dir that is gone after release, and takes away those of runs
-// that were killed: each is locked for as long as somebody needs it.
+// that were killed: each is locked for as long as a run needs it.
 func scratch(dir string) (path string, release func(), err error) {
 	if err := errors.Join(os.MkdirAll(dir, 0o700), state.CheckPrivate(dir)); err != nil {
 		return "", nil, err
@@ -46,7 +46,7 @@ func scratch(dir string) (path string, release func(), err error) {
 	}, nil
 }
 
-// locked is a directory, locked. nil: somebody else has it, or it is none.
+// locked is a directory, locked. nil: another process has it, or it is none.
 func locked(name string) *os.File {
 	d, err := os.Open(name)
 	if err != nil {

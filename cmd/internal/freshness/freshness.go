@@ -1,6 +1,6 @@
-// Package freshness says how long what was pulled counts as what the remote has, and has
-// the first look after that wait for a pull. The model is NFS: what a program finds
-// when it looks up a name or opens a file was asked for within the TTL, and a file that is
+// Package freshness says how long the last pull counts as the state of the remote, and has
+// the first look after that wait for a pull. The model is NFS: the state that a program sees
+// when it looks up a name or opens a file was requested within the TTL, and a file that is
 // open is read and written without asking.
 //
 //	f := freshness.New(ttl, time.Now)
@@ -14,26 +14,26 @@ import (
 	"time"
 )
 
-// Recheck is how long what is known is shown, where a pull is due and cannot be had,
-// until it is looked for another time whether it can.
+// Recheck is how long the known state is shown, where a pull is due and not possible,
+// until the next check whether it is.
 const Recheck = time.Second
 
-// Freshness is how old is what was pulled, and whether a pull is owed.
+// Freshness is the age of the last pull, and whether a pull is owed.
 type Freshness struct {
 	ttl time.Duration
 	now func() time.Time
 
-	mu    sync.Mutex    // guards what follows
+	mu    sync.Mutex    // guards the fields below
 	owed  string        // why a pull was put off, or empty
-	last  time.Time     // when the remote was asked for what is here
+	last  time.Time     // when the remote was asked for the local state
 	held  time.Time     // until when it is shown, however old it is
-	used  uint64        // operations of the kernel when the last pull began by itself
-	stale error         // why the last pull did not bring what is new; nil: it did
+	used  uint64        // operations of the kernel when the last periodic pull began
+	stale error         // why the last pull did not bring the remote's state; nil: it did
 	renew func()        // nil: looks do not wait
 	run   chan struct{} // closed when the renewal under way has ended; nil: there is none
 }
 
-// New is a Freshness of which the remote was never asked.
+// New is a Freshness for a remote that was never asked.
 func New(ttl time.Duration, now func() time.Time) *Freshness { return &Freshness{ttl: ttl, now: now} }
 
 // Owe notes that a pull is put off, and why.
@@ -58,7 +58,7 @@ func (f *Freshness) Skipped(began time.Time, reason string) {
 	f.owed, f.last = reason, began
 }
 
-// Answered notes that the remote was asked at a time and that what it has is here. Again
+// Answered notes that the remote was asked at a time and that its state is local now. Again
 // says that it could not be asked before.
 func (f *Freshness) Answered(began time.Time) (again bool) {
 	f.mu.Lock()
@@ -68,8 +68,8 @@ func (f *Freshness) Answered(began time.Time) (again bool) {
 	return again
 }
 
-// Failed notes why the remote cannot be asked: what is known is shown until it has
-// answered, also to those who wait by now. News says that it could be asked before.
+// Failed notes why the remote cannot be asked: the known state is shown until it has
+// answered, also to callers that wait by now. News says that it could be asked before.
 func (f *Freshness) Failed(err error) (news bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,7 +79,7 @@ func (f *Freshness) Failed(err error) (news bool) {
 	return news
 }
 
-// endRun lets those go who wait for the renewal under way. mu guards it.
+// endRun lets the callers go that wait for the renewal under way. mu guards it.
 func (f *Freshness) endRun() {
 	if f.run != nil {
 		close(f.run)
@@ -87,7 +87,7 @@ func (f *Freshness) endRun() {
 	}
 }
 
-// Stale is why what is shown may be older than the TTL, nil if it is not.
+// Stale is why the state that is shown may be older than the TTL, nil if it is not.
 func (f *Freshness) Stale() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -103,14 +103,14 @@ func (f *Freshness) Begin(operations uint64) {
 }
 
 // Age is how long ago the remote was asked, and whether programs have used the tree since
-// a pull began by itself.
+// the last periodic pull began.
 func (f *Freshness) Age(operations uint64) (age time.Duration, used bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.now().Sub(f.last), operations != f.used
 }
 
-// Hold has what is known shown for a moment, since it cannot be renewed now.
+// Hold has the known state shown for a moment, since it cannot be renewed now.
 func (f *Freshness) Hold() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -124,7 +124,7 @@ func (f *Freshness) Look() {
 	f.held = time.Time{}
 }
 
-// Arm has looks wait for renew, from now on, when what is known is too old. Renew returns
+// Arm has looks wait for renew, from now on, when the known state is too old. Renew returns
 // when it has called Answered, Failed or Hold; or when it was broken off, to be called
 // again. First says that it was not armed before.
 func (f *Freshness) Arm(renew func()) (first bool) {
@@ -135,8 +135,8 @@ func (f *Freshness) Arm(renew func()) (first bool) {
 	return first
 }
 
-// until is when what is known is not shown any more without another question. It counts
-// from when the remote was asked, since what was pushed after that may be missing. A
+// until is when the known state is not shown any more without another question. It counts
+// from when the remote was asked, since changes pushed after that may be missing. A
 // clock that was set back makes nothing younger. mu guards it.
 func (f *Freshness) until() time.Time {
 	end := f.held
@@ -152,7 +152,7 @@ func (f *Freshness) until() time.Time {
 	return end
 }
 
-// Believed is how long what is known may be shown without another question, also by the
+// Believed is how long the known state may be shown without another question, also by the
 // kernel; 0: not without Wait.
 func (f *Freshness) Believed() time.Duration {
 	f.mu.Lock()
@@ -163,8 +163,8 @@ func (f *Freshness) Believed() time.Duration {
 	return max(0, f.until().Sub(f.now()))
 }
 
-// Wait returns when what is known may be shown to somebody who looks now: it is young
-// enough, or was renewed, or cannot be. All who wait meanwhile share one renewal, which
+// Wait returns when the known state may be shown to a program that looks now: it is young
+// enough, or was renewed, or cannot be. All callers meanwhile share one renewal, which
 // goes on when ctx ends; the error is its cause.
 func (f *Freshness) Wait(ctx context.Context) error {
 	for arrived := f.now(); ; {

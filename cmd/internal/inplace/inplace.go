@@ -1,8 +1,8 @@
 // Package inplace says where a mount is, that of this process or of another.
 //
 // A mount can be away from its mount point and yet live: files in it are open, or another
-// mount namespace has a copy of it. Another mount may stand in its place then, which is not
-// its daemon's to take away. So the device number is compared, not only the path.
+// mount namespace has a copy of it. Another mount may stand in its place then, which its
+// daemon must not take away. So the device number is compared, not only the path.
 //
 //	m := inplace.Mount{At: "/mnt/ws", Server: server}
 //	err := m.Unmount() // mountpoint.ErrNotMounted, whatever else is there
@@ -16,7 +16,7 @@ import (
 	"github.com/wsmount/wsmount/fs"
 )
 
-// IsStanding reports whether the mount of a record is what is seen at its mount point.
+// IsStanding reports whether the mount of a record is the one seen at its mount point.
 func IsStanding(r *state.Record) bool {
 	table, err := mountpoint.ReadTable()
 	return err != nil || table.Shows(r.Mountpoint, r.Device)
@@ -44,7 +44,7 @@ func (m Mount) device() string {
 	return m.Server.Device()
 }
 
-// IsVisible reports whether it is what is seen at its mount point.
+// IsVisible reports whether the mount is the one seen at its mount point.
 func (m Mount) IsVisible() bool {
 	return IsStanding(&state.Record{Mountpoint: m.At, Device: m.device()})
 }
@@ -58,7 +58,7 @@ func (m Mount) Unmount() error {
 	return m.Server.Unmount()
 }
 
-// Detach takes the mount out of sight, whoever uses it.
+// Detach takes the mount out of sight, even if programs use it.
 func (m Mount) Detach() error {
 	if !m.IsVisible() {
 		return m.notThere()
@@ -82,8 +82,8 @@ func (m Mount) Holders() (is mountpoint.Mount, holders []mountpoint.Holder, insi
 	return is, holders, inside
 }
 
-// Elsewhere are those whose mount namespaces keep a mount alive that is out of sight
-// here.
+// Elsewhere are the processes whose mount namespaces keep a mount alive that is out of
+// sight in this one.
 func (m Mount) Elsewhere() []mountpoint.Holder {
 	if m.Server == nil || m.IsVisible() {
 		return nil

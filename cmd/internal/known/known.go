@@ -1,4 +1,4 @@
-// Package known tells of the workspaces that a host can find.
+// Package known describes the workspaces that a host can find.
 //
 //	w := known.Of(found)
 //	fmt.Println(w.Address, w.Marks(), w.Problem)
@@ -13,14 +13,14 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host"
 )
 
-// A Workspace is one that this host can find, as programs are told of it.
+// A Workspace is one that this host can find, as it is described to programs.
 type Workspace struct {
 	Address     string        `json:"address,omitempty"`
 	Name        string        `json:"name,omitempty"`
 	Description string        `json:"description,omitempty"`
 	Version     string        `json:"version,omitempty"`
 	Path        string        `json:"path"`
-	Source      string        `json:"source,omitempty"` // what leads to it: a configuration, a registry, a directory of the search path
+	Source      string        `json:"source,omitempty"` // how it was found: a configuration, a registry, a directory of the search path
 	Trust       string        `json:"trust"`            // registered or unverified
 	OwnerType   string        `json:"ownerType,omitempty"`
 	Provider    string        `json:"provider,omitempty"`
@@ -34,7 +34,7 @@ type Workspace struct {
 	Hint        string        `json:"hint,omitempty"`
 }
 
-// Of tells of a workspace that the host found, and whether it can be mounted as it stands.
+// Of describes a workspace that the host found, and whether it can be mounted as it stands.
 func Of(k host.Known) Workspace {
 	out := Workspace{Path: k.Path, Source: k.Source, Trust: k.Trust.String(), Provider: k.Provider}
 	if k.Address.Owner != "" {
@@ -57,7 +57,7 @@ func Of(k host.Known) Workspace {
 	return out
 }
 
-// Marks are the few words of a line that tell what is special.
+// Marks are the few words of a line that name its special properties.
 func (w Workspace) Marks() string {
 	var out []string
 	for _, m := range []struct {

@@ -1,9 +1,9 @@
 // Package launch puts a daemon in the background by running the program again,
-// not by forking: a Go program has threads. The child tells through a pipe
+// not by forking: a Go program has threads. The child reports through a pipe
 // that it is ready, or why it is not, and the parent ends with that.
 //
 // It promises that the parent never says "done" before the child said that it
-// is ready, that a child which dies without a word is reported as what it is,
+// is ready, that a child which dies without a report is reported with its exit status,
 // and that an impatient Ctrl-C ends both.
 //
 //	err := launch.TakeEnvironment() // first of all
@@ -46,18 +46,18 @@ var (
 const ChildVar = "_WSMOUNT_READY_FD"
 
 // environmentAfter is the distance to the next descriptor. The child's environment comes
-// through it: what a program is started with stays readable in
-// /proc/PID/environ for as long as it lives, whatever it forgets.
+// through it: the environment that a program is started with stays readable in
+// /proc/PID/environ for as long as it lives, even if it unsets it.
 const environmentAfter = 1
 
-// Report is what a child tells its parent, once.
+// Report is sent by a child to its parent, once.
 type Report struct {
 	PID        int      `json:"pid,omitempty"`
 	Workspace  string   `json:"workspace,omitempty"`
 	Mountpoint string   `json:"mountpoint,omitempty"`
 	ReadOnly   bool     `json:"readOnly,omitempty"`
 	Already    bool     `json:"already,omitempty"` // there was nothing to do; the child has ended
-	Notes      []string `json:"notes,omitempty"`   // what a person should know
+	Notes      []string `json:"notes,omitempty"`   // for the user to know
 
 	Error   string    `json:"error,omitempty"`
 	Details []string  `json:"details,omitempty"`
@@ -91,7 +91,7 @@ func (p *Process) watch(fd int) {
 }
 
 // Child returns this process as a child that Background started, and forgets
-// how it was told so.
+// how it learned that.
 func Child() (*Process, bool) {
 	fd, ok := readyFD()
 	tie, err := strconv.Atoi(os.Getenv(tieVar))
@@ -114,7 +114,7 @@ func readyFD() (int, bool) {
 }
 
 // TakeEnvironment gives a child of Background its environment, and does nothing
-// in another process. It comes before anything that reads a variable.
+// in another process. It comes before any code that reads a variable.
 func TakeEnvironment() error {
 	fd, ok := readyFD()
 	if !ok {
@@ -137,7 +137,7 @@ func TakeEnvironment() error {
 }
 
 // runtimeEnvironment are the variables that the Go runtime reads before
-// takeEnvironment: none of them is a secret.
+// TakeEnvironment: none of them is a secret.
 func runtimeEnvironment() []string {
 	var out []string
 	for _, kv := range os.Environ() {
@@ -148,8 +148,8 @@ func runtimeEnvironment() []string {
 	return out
 }
 
-// Ready lets go of the parent's terminal, and then tells it that all is up: whoever
-// reads what the parent says to its end waits for nobody else. Standard error goes to
+// Ready lets go of the parent's terminal, and then reports that all is up: a program that
+// reads the parent's output to its end waits for no other process. Standard error goes to
 // the file given from then on, which gets a crash's last words.
 func (p *Process) Ready(r Report, crash *os.File) error {
 	if err := unix.Dup3(int(crash.Fd()), 2, 0); err != nil {
@@ -177,14 +177,14 @@ func (p *Process) send(r Report) (err error) {
 }
 
 // Background runs the program again with the same arguments, in a session of
-// its own, and waits for its report. The child's failure is the error here. A ctx that ends
+// its own, and waits for its report. The child's failure is returned as the error. A ctx that ends
 // kills it.
 func Background(ctx context.Context, args []string) (Report, error) {
 	return background(ctx, args, nil, apart)
 }
 
 // BackgroundInGroup is Background for a child that stays in the process group of
-// this process, which is what an automounter knows its own by (autofs(5)).
+// this process, by which an automounter recognizes its own processes (autofs(5)).
 func BackgroundInGroup(ctx context.Context, args []string) (Report, error) {
 	return background(ctx, args, nil, inGroup)
 }
@@ -257,12 +257,12 @@ func background(ctx context.Context, args []string, tie *os.File, setsid bool) (
 	return report, because(err, ErrInterrupted)
 }
 
-// Interrupted is what is said of a start that was interrupted.
+// Interrupted is the error of a start that was interrupted.
 func Interrupted() *exit.Error {
 	return exit.New(exit.Failed, "interrupted, and stopped again").Hint("run it again")
 }
 
-// because gives an error a cause that it does not tell.
+// because gives an error a cause that its text does not show.
 func because(err, cause error) error {
 	e := *exit.From(err)
 	e.Err = errors.Join(cause, e.Err)

@@ -2,8 +2,8 @@
 // aliases and idle timers, and the envelope of its ADAPTER.
 //
 // It promises that Emit never waits for a subscriber, that a subscriber sees
-// events in the order in which they were emitted, and that what a slow one
-// missed is counted and said, never silently gone. Delivery is in-process and
+// events in the order in which they were emitted, and that events a slow one
+// missed are counted and reported, never silently gone. Delivery is in-process and
 // best effort, as AIP-37 has it. A name that AIP-37 does not define is
 // tolerated: it is logged once and never fires.
 //
@@ -34,17 +34,17 @@ const (
 // Any is the name that subscribes to every event.
 const Any = "*"
 
-// queueLength bounds what waits for one subscriber.
+// queueLength bounds the events that wait for one subscriber.
 const queueLength = 1024
 
-// Source says who emitted an event.
+// Source names the emitter of an event.
 type Source struct {
 	Kind string `json:"kind"` // routine, storage, corpus, session, workflow or host
 	ID   string `json:"id"`
 }
 
 // Event is the envelope of AIP-37's ADAPTER. Payload is shared between
-// subscribers: nobody changes it after Emit.
+// subscribers: it must not be changed after Emit.
 type Event struct {
 	Name      string            `json:"name"`
 	EmittedAt time.Time         `json:"emittedAt"`
@@ -62,13 +62,13 @@ type Options struct {
 	Queue int          // events that wait for one subscriber; 0: 1024
 }
 
-// Bus carries the events of one mount. All methods may be called at once.
+// Bus carries the events of one mount. All methods may be called concurrently.
 type Bus struct {
 	log   *slog.Logger
 	queue int
 	idle  *idleTimers
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	subs    map[*subscriber]struct{}
 	unknown map[string]struct{} // names already logged
 	closed  bool
@@ -117,9 +117,9 @@ func Names() []string {
 	return out
 }
 
-// Emit delivers an event to everyone who asked for it and returns at once. An
+// Emit delivers an event to all its subscribers and returns at once. An
 // alias is emitted as its event. Emit fills EmittedAt when it is zero, and
-// reports false for a name that nothing can listen to, which it skips.
+// reports false for an unknown name, to which nothing can subscribe, and skips it.
 func (b *Bus) Emit(e Event) bool {
 	if !Known(e.Name) {
 		b.logUnknown("emit", e.Name)
@@ -145,7 +145,7 @@ func (b *Bus) deliver(e Event) {
 }
 
 // On calls handler for every event of a name, or of every name for Any, one at
-// a time and in order, on a goroutine of its own. An alias is resolved here, and
+// a time and in order, on a goroutine of its own. An alias is resolved at once, and
 // idle-<N> and conversation-idle-<N> start their timer. Unsubscribe returns
 // without waiting for a handler that runs.
 func (b *Bus) On(name string, handler func(Event)) (unsubscribe func()) {
@@ -175,7 +175,7 @@ func (b *Bus) remove(s *subscriber) {
 	}
 }
 
-// Close lets every subscriber finish what it was given, and waits for that.
+// Close lets every subscriber finish the events in its queue, and waits for that.
 // Later events go nowhere.
 func (b *Bus) Close() {
 	b.idle.close()

@@ -24,7 +24,7 @@ const PayloadConversation = "conversationId"
 type idleTimers struct {
 	emit func(Event)
 
-	mu     sync.Mutex // guards what follows; emit is called without it
+	mu     sync.Mutex // guards the fields below; emit is called without it
 	last   time.Time
 	talks  map[string]time.Time // conversation -> its last event
 	users  map[string]int       // subscriptions per templated name
@@ -131,7 +131,7 @@ func (i lockedTimers) arm(k armed, since time.Time, after time.Duration) {
 	i.armed[k] = time.AfterFunc(wait, func() { i.fire(k, after) })
 }
 
-// fire ends one wait: it emits, sleeps for the rest, or finds nobody to tell.
+// fire ends one wait: it emits, sleeps for the rest, or finds no subscriber.
 func (i *idleTimers) fire(k armed, after time.Duration) {
 	locked := i.lock()
 	delete(i.armed, k)

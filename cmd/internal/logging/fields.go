@@ -14,17 +14,17 @@ import (
 
 // fielded writes records for systemd's journal by its own protocol: beside the line, which is
 // that of a journal without the priority, each attribute is a field, so that `journalctl
-// WSMOUNT_WORKSPACE=@acme/app` finds what is about a workspace. What the journal does not take
-// goes to its standard error as a line.
+// WSMOUNT_WORKSPACE=@acme/app` finds the records of a workspace. A record that the journal does
+// not take goes to its standard error as a line.
 type fielded struct {
 	*entry
 	line   slog.Handler // into entry.text
-	lines  slog.Handler // what else there is
+	lines  slog.Handler // for records that the journal refuses
 	fields map[string]string
 	group  string
 }
 
-// An entry is what is being written, one after the other.
+// An entry is the record being written, one at a time.
 type entry struct {
 	send func(message string, p sdjournal.Priority, fields map[string]string) error
 
@@ -107,7 +107,7 @@ func addField(fields map[string]string, group string, a slog.Attr) {
 	fields[fieldName(group+a.Key)] = v.String()
 }
 
-// fieldName is what the journal takes as a name: capitals, digits and underscores, at most 64.
+// fieldName makes a name that the journal accepts: capitals, digits and underscores, at most 64.
 func fieldName(key string) string {
 	name := strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {

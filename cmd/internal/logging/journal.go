@@ -23,7 +23,7 @@ func newJournal(w io.Writer, format string, level slog.Level) slog.Handler {
 	return j
 }
 
-// withoutTime leaves out what the journal keeps itself.
+// withoutTime leaves out the attributes that the journal keeps itself.
 func withoutTime(level slog.Level) *slog.HandlerOptions {
 	return &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 		if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) {

@@ -24,7 +24,7 @@ const (
 	kept      = 3
 )
 
-// Options say where the log goes and what is in it.
+// Options say where the log goes, and its level and format.
 type Options struct {
 	File       string // a file, rotated; empty: the journal, the terminal or StateFile
 	StateFile  string // where the log of a background mount goes otherwise
@@ -36,7 +36,7 @@ type Options struct {
 }
 
 // Open returns the log, the file it goes to (empty: the journal or the
-// terminal), and what closes it.
+// terminal), and a closer for it.
 func Open(o Options) (*slog.Logger, string, io.Closer, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(cmp.Or(o.Level, "info"))); err != nil {

@@ -29,11 +29,11 @@ type Options struct {
 	Storage  *mountspec.Storage // where its files are to lie instead; nil: in the directory
 }
 
-// Providers are those that need nothing but a directory.
+// Providers are those that need only a directory.
 var Providers = []string{mountspec.ProviderLocalFS, mountspec.ProviderDevLocal}
 
-// New is a workspace whose manifest lies in a directory, of the owner with an id. What is
-// committed of it is the operator's.
+// New is a workspace whose manifest lies in a directory, of the owner with an id. Commits
+// of it are made as the operator.
 func New(dir string, id mountspec.Address, owner string, o Options) (*mountspec.Workspace, error) {
 	provider := cmp.Or(o.Provider, mountspec.ProviderLocalFS)
 	if !slices.Contains(Providers, provider) {
@@ -78,7 +78,7 @@ func slug(s, other string) string {
 }
 
 // WriteNew declares a workspace in a file that does not exist yet, and makes its
-// directory. undo takes away what it made.
+// directory. undo removes the file and the directories that it made.
 func WriteNew(name string, w *mountspec.Workspace) (undo func(), err error) {
 	text, err := Text(w, "")
 	if err != nil {
@@ -92,7 +92,7 @@ func WriteText(name string, text []byte) (undo func(), err error) {
 	made := Missing(filepath.Dir(name))
 	remove := func() {
 		for _, name := range made {
-			os.Remove(name) // a directory, unless somebody has put something in it
+			os.Remove(name) // a directory, unless it is not empty any more
 		}
 	}
 	defer func() {

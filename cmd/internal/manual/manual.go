@@ -1,7 +1,7 @@
 // Package manual writes the manual: the page wsmount(1), and those of the files that wsmount
-// reads, wsmount.yaml(5) and wsmount-manifest(5), also as text and as HTML. What it says of
-// commands and flags comes from the structures that the help is printed from, what it says of
-// files from package reference; what neither has is in this package.
+// reads, wsmount.yaml(5) and wsmount-manifest(5), also as text and as HTML. Its texts about
+// commands and flags come from the structures that the help is printed from, those about
+// files from package reference; all other texts are in this package.
 package manual
 
 import (
@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// A Page is what the program says of itself. In its texts, lines that begin with two
-// blanks are examples, an empty line ends a paragraph, and `back quotes` mean what is
-// typed.
+// A Page describes the program. In its texts, lines that begin with two
+// blanks are examples, an empty line ends a paragraph, and `back quotes` mean text to
+// type.
 type Page struct {
 	Version     string
 	Epoch       string // time of the release in seconds, as $SOURCE_DATE_EPOCH has it; else the page has no date

@@ -17,7 +17,7 @@ type Reference struct {
 	reference.Page
 }
 
-// pages are what the manual calls the references.
+// pages are the manual's names of the references.
 var pages = map[string]string{"config": "wsmount.yaml", "manifest": "wsmount-manifest"}
 
 // Print writes the page: for man(1), for a browser, or else for a terminal that is so wide.
@@ -77,7 +77,7 @@ func (p Reference) Man(w io.Writer) error {
 const legend = "Beside a key stands what it takes. `<name>` stands for what one chooses, and `[]` for each entry of a list. " +
 	"The line below shows it in its place, as it may be written."
 
-// facts are whether a key is needed, and what is taken without it.
+// facts are whether a key is needed, and its default.
 func facts(k reference.Key) string {
 	switch {
 	case k.Required:

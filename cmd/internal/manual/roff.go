@@ -71,7 +71,7 @@ func (r roff) paragraph() {
 	}
 }
 
-// prose writes what the formatter fills lines with.
+// prose writes text with which the formatter fills lines.
 func (r roff) prose(text string) {
 	for _, l := range wrap.Lines(strings.Join(strings.Fields(quoted(text)), " "), width) {
 		if strings.HasPrefix(l, ".") { // a macro, else
@@ -81,7 +81,7 @@ func (r roff) prose(text string) {
 	}
 }
 
-// quoted escapes text in which `back quotes` mean what is typed.
+// quoted escapes text in which `back quotes` mean text to type.
 func quoted(s string) string {
 	parts := strings.Split(s, "`")
 	for i := range parts {

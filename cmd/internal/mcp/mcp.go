@@ -2,12 +2,12 @@
 //
 // It promises that
 //
-//   - a tool answers and refuses what the control API answers and refuses to the user of this
-//     process, in the words that the commands of wsmount print: there is no other way from
-//     here to the files;
+//   - a tool answers and refuses as the control API does to the user of this
+//     process, in the words that the commands of wsmount print: this package has no other way
+//     to the files;
 //   - nothing in an answer says where things lie on the host, but the mount point;
 //   - it speaks of one mount, as package attach has it;
-//   - an answer is bounded, and says what was left out of it;
+//   - an answer is bounded, and says how much was left out of it;
 //   - standard output has the messages of the protocol, and nothing else.
 //
 // One use:
@@ -30,7 +30,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/waiting"
 )
 
-// A Client is what the tools ask of a mount: the part of *control.Client that they need.
+// A Client is a tool's access to a mount: the part of *control.Client that they need.
 type Client interface {
 	Status(ctx context.Context) (control.Status, error)
 	Log(ctx context.Context, r control.LogRequest) (control.LogResult, error)
@@ -48,8 +48,8 @@ type Client interface {
 type Mount struct {
 	Workspace, Mountpoint string
 
-	// Reach finds the mount as it is now, and the places of the host that no answer names.
-	// The error says why it is not to be spoken of any more, or not now.
+	// Reach finds the mount as it is now, and the paths of the host that no answer may name.
+	// The error says why the mount is not available to the server any more, or not now.
 	Reach func() (c Client, places []string, err error)
 }
 
@@ -65,7 +65,7 @@ func Serve(ctx context.Context, m Mount, version string) error {
 		defer waiting.For("waiting on standard input for messages of an MCP client, which starts this by itself")()
 	}
 	out := os.Stdout
-	os.Stdout = os.Stderr // for whatever else would write there
+	os.Stdout = os.Stderr // for any other code that would write to it
 	defer func() { os.Stdout = out }()
 	err := newServer(m, version).Run(ctx, &sdk.IOTransport{Reader: os.Stdin, Writer: out})
 	if err == nil || ctx.Err() != nil {

@@ -69,7 +69,7 @@ func newServer(m Mount, version string) *sdk.Server {
 	return s
 }
 
-// add adds a tool. Neither what it answers nor what it refuses names a place of the host,
+// add adds a tool. Neither its answers nor its refusals name a place of the host,
 // but in the content of files, which stays as it is.
 func add[In, Out any](s *sdk.Server, m Mount, t *sdk.Tool, do func(ctx context.Context, c Client, in In) (Out, *sdk.CallToolResult, error)) {
 	sdk.AddTool(s, t, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
@@ -102,7 +102,7 @@ func named(in any) error {
 	return nil
 }
 
-// gone is why there is no mount to be asked now, or nil.
+// gone is why no mount can be asked now, or nil.
 func (m Mount) gone() error {
 	_, _, err := m.Reach()
 	return err
@@ -117,7 +117,7 @@ func concealed[T any](hide *strings.Replacer, v T) (out T, err error) {
 	return out, err
 }
 
-// failed marks an answer that says what was not done.
+// failed marks an answer about a request that was not wholly done.
 func failed(is bool) *sdk.CallToolResult {
 	if !is {
 		return nil
@@ -232,7 +232,7 @@ func (m Mount) log(ctx context.Context, c Client, in logIn) (out logOut, _ *sdk.
 	return out, nil, err
 }
 
-// bound is a number that an agent wants, or the usual one, and no more than most.
+// bound is the number that an agent wants, or the usual one, and no more than most.
 func bound(name string, wanted, usual, most int) (int, error) {
 	if wanted < 0 {
 		return 0, exit.New(exit.Usage, "%s cannot be negative", name).Hint("leave it out for %d, or give up to %d", usual, most)

@@ -1,8 +1,8 @@
-// Package metrics shows a mount to Prometheus: what its status says, and what the kernel has
-// asked of it. The rules and the dashboard in integration/example/monitoring stand on it.
+// Package metrics shows a mount to Prometheus: its status, and the requests that the kernel has
+// sent it. The rules and the dashboard in integration/example/monitoring stand on it.
 //
 // It promises that a request of the kernel never touches it: values are made when they are
-// asked for; and that every metric of its list has a value wherever there is something to say.
+// asked for; and that every metric of its list has a value wherever one is known.
 //
 //	m := metrics.New("@acme/ops", d.Status, server.Stats)
 //	stop, err := m.Listen(ctx, "127.0.0.1:9464", log)
@@ -27,7 +27,7 @@ import (
 	"github.com/wsmount/wsmount/fs"
 )
 
-// list is every metric: its name without the prefix wsmount_, what it says, and its labels
+// list is every metric: its name without the prefix wsmount_, its help, and its labels
 // beside the workspace.
 var list = []struct {
 	name, help string
@@ -80,7 +80,7 @@ type Metrics struct {
 	registry *prometheus.Registry
 }
 
-// New makes the metrics of a mount from what it says of itself.
+// New makes the metrics of a mount from its status and its server's counters.
 func New(workspace string, status func() control.Status, stats func() (fs.Stats, bool)) *Metrics {
 	m := &Metrics{status: status, stats: stats, descs: map[string]*prometheus.Desc{}, registry: prometheus.NewRegistry()}
 	for _, l := range list {

@@ -1,4 +1,4 @@
-// Package mountarg reads what --mount says: a further workspace in the tree of a mount.
+// Package mountarg reads the value of --mount: a further workspace in the tree of a mount.
 //
 //	mounts, err := mountarg.Parse([]string{"at=/lib,source=@acme/lib,mode=read-only"})
 package mountarg
@@ -49,7 +49,7 @@ func one(spec string) (mountspec.Mount, error) {
 				return bad("at: %v", err)
 			}
 			m.At = value
-		case key == "source" && filepath.IsAbs(value): // here, and only here, a path is the user's own word
+		case key == "source" && filepath.IsAbs(value): // only here is a path the user's own word
 			m.Source = mountspec.Ref{Kind: mountspec.RefPath, Value: value}
 		case key == "source" && value != "":
 			ref, err := mountspec.ParseRef(value)

@@ -29,7 +29,7 @@ func (h Holder) String() string {
 	return fmt.Sprintf("%s (pid %d)%s: %s", h.Name, h.PID, ending, strings.Join(h.Uses, ", "))
 }
 
-// maxUses bounds what is said of one process.
+// maxUses bounds the uses that are named of one process.
 const maxUses = 4
 
 // Holders finds the processes that use a mount by their working directory,

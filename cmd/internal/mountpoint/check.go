@@ -21,7 +21,7 @@ var ErrMounted = errors.New("already mounted")
 
 // Check reports whether path can be mounted on, and changes nothing: it is a
 // directory, and not a living FUSE mount. stale says that a dead wsmount mount
-// lies there, which Clean takes away. The result is the path with its symbolic
+// lies at it, which Clean takes away. The result is the path with its symbolic
 // links followed.
 func Check(path string) (resolved string, stale bool, err error) {
 	table, err := ReadTable()
@@ -62,9 +62,9 @@ func checkDirectory(path string) error {
 	return mayMountOn(path, fi)
 }
 
-// mayMountOn says beforehand, and better, what fusermount3 refuses to a user
-// who is not root (fusermount3(1)): a directory that is not his to write, and a
-// sticky one, such as /tmp, that is not his own.
+// mayMountOn reports, earlier and more clearly, the directories that fusermount3 refuses a
+// user who is not root (fusermount3(1)): one that the user may not write, and a
+// sticky one, such as /tmp, of another user.
 func mayMountOn(path string, fi os.FileInfo) error {
 	owner, ok := fi.Sys().(*syscall.Stat_t)
 	if !ok || os.Geteuid() == 0 {
@@ -79,7 +79,7 @@ func mayMountOn(path string, fi os.FileInfo) error {
 }
 
 // AllowsOthers reports whether a user of this machine may let other users into
-// his mounts: root always, anyone else by fuse.conf(5), which is read at conf.
+// the user's mounts: root always, any other by fuse.conf(5), which is read at conf.
 func AllowsOthers(uid int, conf string) bool {
 	if uid == 0 {
 		return true
@@ -129,7 +129,7 @@ func Apart(mountpoint, dir string) error {
 		return err
 	}
 	around, err := under(real, mountpoint)
-	if errors.Is(err, unix.ENOTCONN) { // a dead mount lies there: its directory is looked at once it is gone
+	if errors.Is(err, unix.ENOTCONN) { // a dead mount: its directory is looked at once it is gone
 		around, err = Within(real, mountpoint), nil
 	}
 	if err != nil {
@@ -163,9 +163,9 @@ func under(path, dir string) (bool, error) {
 	}
 }
 
-// Outside refuses a directory of a workspace that lies in a mount of wsmount, by whatever name:
-// its locks are not those of the files that the mount shows. So who has these by another way does
-// not wait, and what one of the two writes is lost.
+// Outside refuses a directory of a workspace that lies in a mount of wsmount, under any name:
+// its locks are not those of the files that the mount shows. So a program that has these by another
+// path does not wait, and the writes of one of the two are lost.
 func Outside(workspace, dir string) error {
 	table, err := ReadTable()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// Shows reports whether what one sees at path is the mount of wsmount with this
+// Shows reports whether the mount seen at path is the one of wsmount with this
 // device number; with "", any mount of wsmount.
 func (t Table) Shows(path, dev string) bool {
 	m, ok := t.At(path)
@@ -61,7 +61,7 @@ func pathOf(dir, dev string) string {
 	return ""
 }
 
-// tableOf is what a process has mounted; empty where one may not look.
+// tableOf is the mount table of a process; empty where this one may not look.
 func tableOf(dir string) Table {
 	f, err := os.Open(dir + "/mountinfo")
 	if err != nil {
@@ -83,7 +83,7 @@ func Names(holders []Holder) (text string) {
 	return text
 }
 
-// printable keeps what a process calls itself from steering a terminal.
+// printable keeps the name that a process gives itself from steering a terminal.
 func printable(r rune) rune {
 	if unicode.IsPrint(r) {
 		return r

@@ -19,8 +19,8 @@ const (
 	// may be just about to end.
 	livingLimit = time.Second
 	askAgain    = 20 * time.Millisecond
-	// longestTurn is what a turn counts at most: in one that takes longer the machine stood
-	// still, and whoever is about to end did not run either.
+	// longestTurn bounds the time that a turn counts: in one that takes longer the machine stood
+	// still, and a program that is about to end did not run either.
 	longestTurn = 10 * askAgain
 )
 
@@ -63,8 +63,8 @@ func UntilFree(limit time.Duration, unmount func() error, look func() []Holder) 
 	}
 }
 
-// forked reports whether a process has executed no program since it was forked: what its
-// parent has open it has too, until it does, and on a busy disk that takes a while.
+// forked reports whether a process has executed no program since it was forked: it has its
+// parent's files open until it does, and on a busy disk that takes a while.
 func forked(dir string) bool {
 	s, err := proc.Read(dir)
 	return err == nil && s.Forked()

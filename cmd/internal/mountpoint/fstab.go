@@ -10,10 +10,10 @@ import (
 )
 
 // NoteHelper lets mount(8) note in its own table (/run/mount/utab) that
-// umount.wsmount takes this mount away. Root's umount(8) asks the kernel what a
-// mount point is when its table knows nothing of it; the kernel says "fuse", so no
-// helper is found, and umount returns before everything is safe. For what users
-// mounted it reads /proc/self/mountinfo, which says fuse.wsmount.
+// umount.wsmount takes this mount away. Root's umount(8) asks the kernel for the type of
+// a mount point when its table has no entry of it; the kernel says "fuse", so no
+// helper is found, and umount returns before everything is safe. For mounts of other
+// users it reads /proc/self/mountinfo, which says fuse.wsmount.
 func NoteHelper(ctx context.Context, source, dir string) error {
 	out, err := exec.CommandContext(ctx, "mount", "--fake", "--internal-only", "-t", FSType,
 		"-o", "uhelper=wsmount", "--", source, dir).CombinedOutput()

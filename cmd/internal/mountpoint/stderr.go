@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// WithStderr runs f and returns what programs wrote meanwhile that f started
-// with os.Stderr: fusermount3 says there why it refuses. The daemon's own log
-// does not go by that variable. Where there is no pipe to be had, its lines go
-// where they always did.
+// WithStderr runs f and returns the standard error of programs that f starts with
+// os.Stderr: fusermount3 writes there why it refuses. The daemon's own log
+// does not go by that variable. Where no pipe can be had, the output goes
+// to os.Stderr as always.
 func WithStderr(f func() error) (said string, err error) {
 	r, w, perr := os.Pipe()
 	if perr != nil {

@@ -1,9 +1,9 @@
 // Package mountpoint knows the machine's mount table: where a path leads
 // without asking a file system that may hang, whether a place can be mounted
-// on, what keeps a mount busy, and how to take it away.
+// on, which programs keep a mount busy, and how to take it away.
 //
-// It promises never to touch what lies inside a FUSE mount, with one
-// exception that has a time limit: Stale asks once whether anybody serves it.
+// It promises never to touch files inside a FUSE mount, with one
+// exception that has a time limit: Stale asks once whether a process serves it.
 //
 //	table, err := mountpoint.ReadTable()
 //	path, err := table.Resolve("/mnt/ws")
@@ -31,7 +31,7 @@ const FSType = "fuse.wsmount"
 type Mount struct {
 	ID, Parent int
 	Dev        string // major:minor
-	Root       string // what of the file system is mounted; / except for bind mounts
+	Root       string // the part of the file system that is mounted; / except for bind mounts
 	Path       string
 	Options    string // per mount
 	Type       string
@@ -132,7 +132,7 @@ func (t Table) Below(path string) []Mount {
 	return out
 }
 
-// Names are the other paths by which mounts show what lies at one: a bind mount shows a directory
+// Names are the other paths by which mounts show the files at one: a bind mount shows a directory
 // that has its name in another mount of the file system.
 func (t Table) Names(path string) (names []string) {
 	in, _ := t.Around(path)
@@ -161,7 +161,7 @@ const maxSymlinks = 40
 
 // Resolve follows the symbolic links of a path as the kernel would, but stops
 // where a FUSE mount begins: nothing inside it is asked, so that a mount whose
-// daemon hangs cannot hold the caller. What does not exist stays as written.
+// daemon hangs cannot hold the caller. Missing parts stay as written.
 func (t Table) Resolve(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -179,7 +179,7 @@ func (t Table) Resolve(path string) (string, error) {
 			return filepath.Join(append([]string{next}, rest...)...), nil
 		}
 		target, err := os.Readlink(next)
-		if err != nil { // no link, or nothing there: the caller will see
+		if err != nil { // no link, or no file: the caller will see
 			done = next
 			continue
 		}

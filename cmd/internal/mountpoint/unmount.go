@@ -39,8 +39,8 @@ func Stale(path string) bool {
 }
 
 // Unmount takes the topmost mount of path away; lazy detaches it at once and
-// lets open files live on. Who may not unmount by himself is helped by
-// fusermount3, as far as the mount is his own. Errors: ErrBusy, ErrNotMounted.
+// lets open files live on. A user who may not unmount is helped by
+// fusermount3, as far as it is that user's own mount. Errors: ErrBusy, ErrNotMounted.
 func Unmount(path string, lazy bool) error {
 	flags := unix.UMOUNT_NOFOLLOW
 	if lazy {
@@ -95,7 +95,7 @@ func helped(path string, lazy bool) error {
 	return nil
 }
 
-// helperError reads what fusermount3 said, which is all that it tells.
+// helperError reads the output of fusermount3, which has no other way to report.
 func helperError(path, said string, err error) error {
 	switch said = strings.TrimSpace(said); {
 	case strings.Contains(said, "busy"):

@@ -5,7 +5,7 @@
 //
 // It promises that finding one asks neither the mount nor its daemon, which may hang, that
 // looking at one touches no mount, and that a daemon is said not to answer only if it is
-// stopped or has taken control.AnswerLimit. What it waits for it says at a terminal.
+// stopped or has taken control.AnswerLimit. At a terminal it names the daemon that it waits for.
 package mounts
 
 import (
@@ -110,7 +110,7 @@ func Places(records []*state.Record) map[string][]string {
 	return at
 }
 
-// better reports whether r rather than best is the record of what is seen at a
+// better reports whether r rather than best is the record of the mount seen at a
 // path. Two have one mount point when the mount of one is out of sight.
 func better(table mountpoint.Table, r, best *state.Record) bool {
 	if r.Mountpoint != best.Mountpoint {
@@ -140,7 +140,7 @@ func notMounted(table mountpoint.Table, path string, known []string) error {
 	return err.Hint("`wsmount status` lists what is mounted")
 }
 
-// Ask returns a daemon's own word of its mount. Without one the daemon is gone, or, where
+// Ask returns a daemon's own report of its mount. Without one the daemon is gone, or, where
 // the record's process lives on, does not answer.
 func Ask(ctx context.Context, r *state.Record) (s control.Status, answers bool) {
 	defer waiting.For(fmt.Sprintf("waiting for the daemon of %s (pid %d) to answer", r.Mountpoint, r.PID))()
@@ -175,8 +175,8 @@ func LookAll(ctx context.Context, records []*state.Record) []control.Status {
 	return out
 }
 
-// Look returns the status of a mount: the daemon's own word, or, when it does
-// not answer, what it wrote last, marked as such.
+// Look returns the status of a mount: the daemon's own report, or, when it does
+// not answer, its last one, marked as such.
 func Look(ctx context.Context, r *state.Record) control.Status {
 	s, answers := Ask(ctx, r)
 	if answers {
@@ -201,8 +201,8 @@ func Look(ctx context.Context, r *state.Record) control.Status {
 	return s
 }
 
-// Open opens the root of a mount of a workspace, by its address, that is ready, and says how
-// that is. What is opened is the mount itself and nothing that stands in its place, such as
+// Open opens the root of a mount of a workspace, by its address, that is ready, and returns its
+// status. It opens the mount itself and nothing that stands in its place, such as
 // the bare directory after a lazy unmount; nil: there is none in sight. The error is that of
 // one that cannot be used.
 func Open(ctx context.Context, root, address string) (*os.Root, control.Status, error) {
@@ -212,7 +212,7 @@ func Open(ctx context.Context, root, address string) (*os.Root, control.Status, 
 	}
 	records, _ := state.List(root) // where none can be read, there is none
 	records = slices.DeleteFunc(records, func(r *state.Record) bool {
-		// Asked before anything is opened: what else is mounted in its place may hang.
+		// Asked before anything is opened: another mount in its place may hang.
 		return r.Workspace != address || !r.Alive() || !table.Shows(r.Mountpoint, r.Device)
 	})
 	for i, s := range LookAll(ctx, records) {
@@ -228,7 +228,7 @@ func Open(ctx context.Context, root, address string) (*os.Root, control.Status, 
 	return nil, control.Status{}, err
 }
 
-// openMount opens the root of the mount of a record, or nothing where that is none any more.
+// openMount opens the root of the mount of a record; nil where that is gone.
 func openMount(r *state.Record) *os.Root {
 	dir, err := os.OpenRoot(r.Mountpoint)
 	if err != nil {
@@ -246,8 +246,8 @@ func isRootOf(st *syscall.Stat_t, device string) bool {
 	return fmt.Sprintf("%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev)) == device && fs.Ino(st.Ino) == fs.RootIno
 }
 
-// Usable is an error if a mount is not one that can be read and written: who looked into
-// it could wait for ever, or see what lies below it.
+// Usable is an error if a mount is not one that can be read and written: a program that looked
+// into it could wait for ever, or see the directory below it.
 func Usable(s control.Status) error {
 	if s.State == control.Ready {
 		return nil
@@ -256,8 +256,8 @@ func Usable(s control.Status) error {
 		Hint("see `wsmount status %s`", s.Mountpoint)
 }
 
-// lookIntoCopies puts what the working copies of a mount whose daemon is gone hold
-// into its last status: what programs did after that was taken is in no status.
+// lookIntoCopies puts the unsaved changes of the working copies of a mount whose daemon is gone
+// into its last status, which lacks changes that programs made after it.
 func lookIntoCopies(ctx context.Context, s *control.Status) {
 	s.UnsavedBytes, s.ConflictsTotal = 0, 0
 	for i := range s.Parts {
@@ -270,8 +270,8 @@ func lookIntoCopies(ctx context.Context, s *control.Status) {
 	}
 }
 
-// lookIntoCopy does so with one, as long as ctx allows. Where that tells nothing,
-// it says so.
+// lookIntoCopy does so with one, as long as ctx allows. If it fails,
+// the status says so.
 func lookIntoCopy(ctx context.Context, p *control.Part) {
 	found := make(chan func(), 1)
 	go func() {
@@ -286,7 +286,7 @@ func lookIntoCopy(ctx context.Context, p *control.Part) {
 	}
 }
 
-// fillIn is what a look into a working copy tells of its part.
+// fillIn puts the report of a working copy into the status of its part.
 func fillIn(p *control.Part, l leftover.Report, err error) {
 	switch {
 	case err != nil:

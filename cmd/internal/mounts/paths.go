@@ -20,7 +20,7 @@ const pathsLimit = 2 * time.Second
 // pastNames is how many versions of the history Paths looks at.
 const pastNames = 1000
 
-// Paths are the names in a directory of the mount that place lies in: those that are there
+// Paths are the names in a directory of the mount that place lies in: those that exist
 // and those that its history knows, each after the directory that begins has, counted from
 // place. A directory ends with a slash. Of a mount that does not answer there are none.
 func Paths(ctx context.Context, root, place, begins string) []string {

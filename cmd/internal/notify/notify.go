@@ -1,11 +1,11 @@
-// Package notify tells those whom the host configuration names of what goes wrong in a mount:
+// Package notify reports problems of a mount to the hooks of the host configuration:
 // conflicts, changes that are held back, pulls and pushes that fail.
 //
-// It looks at the statuses of the mount, and so tells of each matter once, when it begins, and
-// again only when it has ended in between. It promises that nobody waits for a hook; that
-// a hook gets neither content of files nor secrets; that a webhook is asked through the guard of
+// It looks at the statuses of the mount, and so reports each matter once, when it begins, and
+// again only when it has ended in between. It promises that no caller waits for a hook; that
+// a hook gets neither content of files nor secrets; that a webhook is called through the guard of
 // the host, and follows no redirect; that each try has a time limit, and a notice a few tries;
-// and that what a hook did not get is counted, and in the status.
+// and that notices that a hook did not get are counted, and in the status.
 //
 //	n := notify.Start(notify.Options{Hooks: resolver.Hooks(), ...})
 //	n.Observe(status) // every few seconds
@@ -36,25 +36,25 @@ type Options struct {
 	Secret     func(ctx context.Context, slug string) (string, error) // a secret of the host
 	Holds      func(text string) bool                                 // says that a text holds a secret
 	Lookup     func(name string) (string, bool)                       // the environment, which Start reads
-	Changed    func()                                                 // is told that Status is another
+	Changed    func()                                                 // called when Status has changed
 	Now        func() time.Time
 	Log        *slog.Logger
 	pause      func(ctx context.Context, d time.Duration) error // nil: sleep
 }
 
-// A Notifier tells hooks. A nil one has none; its methods may be called at once.
+// A Notifier reports to hooks. A nil one has none; its methods may be called concurrently.
 type Notifier struct {
 	o       Options
 	host    string
 	senders []*sender
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	w      *watcher
 	last   control.Status
 	closed bool
 }
 
-// Start starts what tells the hooks; nil when there are none.
+// Start starts the senders of the hooks; nil when there are none.
 func Start(o Options) *Notifier {
 	if len(o.Hooks) == 0 {
 		return nil
@@ -102,7 +102,7 @@ func (n *Notifier) Conflict(workspace, path string) {
 	n.w.conflict(workspace, path)
 }
 
-// Observe tells the hooks what is new in the status of the mount.
+// Observe reports news in the status of the mount to the hooks.
 func (n *Notifier) Observe(s control.Status) {
 	if n == nil {
 		return
@@ -130,7 +130,7 @@ func (n *Notifier) tell(list []Notice) {
 	}
 }
 
-// Status says how it is with each hook.
+// Status returns the state of each hook.
 func (n *Notifier) Status() (list []control.Hook) {
 	if n == nil {
 		return nil
@@ -141,10 +141,10 @@ func (n *Notifier) Status() (list []control.Hook) {
 	return list
 }
 
-// closeTime is how long hooks may take for what was not sent when the mount ended.
+// closeTime is how long hooks may take for notices that were not sent when the mount ended.
 const closeTime = 5 * time.Second
 
-// Close tells what is left, once and for a few seconds.
+// Close sends the notices that are left, once and for a few seconds.
 func (n *Notifier) Close() error {
 	if n == nil {
 		return nil

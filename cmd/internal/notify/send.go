@@ -25,7 +25,7 @@ var pauses = []time.Duration{time.Second, 10 * time.Second, time.Minute, 5 * tim
 // queued is how many notices wait for one hook.
 const queued = 100
 
-// A sender tells one hook, one notice after the other.
+// A sender sends to one hook, one notice after the other.
 type sender struct {
 	hook   hook.Hook
 	name   string // of the hook, which no other has
@@ -58,7 +58,7 @@ func (s *sender) offer(n Notice) {
 	}
 }
 
-// end has it end with what is queued, each tried once.
+// end has the sender end after the queued notices, each tried once.
 func (s *sender) end() {
 	s.noMore()
 	close(s.queue)
@@ -136,7 +136,7 @@ func (s *sender) send(n Notice) error {
 	return err
 }
 
-// post asks a webhook. No error shows more of its URL than the host configuration does.
+// post calls a webhook. No error shows more of its URL than the host configuration does.
 func (s *sender) post(ctx context.Context, body []byte) error {
 	to, token := s.hook.URL, ""
 	for _, secret := range []struct {
@@ -175,11 +175,11 @@ func (s *sender) post(ctx context.Context, body []byte) error {
 		return s.hidden(u, err)
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // what it says of it is nothing that is waited for
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // its body does not matter
 	return judge(resp.StatusCode)
 }
 
-// judge says what an answer means.
+// judge turns an answer's status into an error.
 func judge(code int) error {
 	err := fmt.Errorf("it answered %d %s", code, http.StatusText(code))
 	switch {
@@ -191,7 +191,7 @@ func judge(code int) error {
 	return fmt.Errorf("%w: %w", err, errRefused)
 }
 
-// hidden takes out of an error what the host configuration keeps secret.
+// hidden removes the parts of a URL that the host configuration keeps secret from an error.
 func (s *sender) hidden(u *url.URL, err error) error {
 	var outer *url.Error // has the whole URL
 	if errors.As(err, &outer) {

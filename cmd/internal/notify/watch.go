@@ -13,7 +13,7 @@ import (
 // Schema of a Notice.
 const Schema = "wsmount.notice/v1"
 
-// A Notice is what is told of. It holds no content of files and no secret.
+// A Notice is the report of a problem. It holds no content of files and no secret.
 type Notice struct {
 	Schema     string    `json:"schema"`
 	ID         string    `json:"id"`    // the same however often it is sent
@@ -33,12 +33,12 @@ type Notice struct {
 const (
 	maxPaths = 20
 
-	// quiet is how long nothing more is said of one matter: what comes meanwhile is said
+	// quiet is how long nothing more is said of one matter: news meanwhile is reported
 	// together.
 	quiet = time.Minute
 )
 
-// A watcher tells what is new in a status.
+// A watcher finds news in a status.
 type watcher struct {
 	known map[string]*matter // by part, event and activity
 	found map[string][]string
@@ -48,12 +48,12 @@ func newWatcher() *watcher {
 	return &watcher{known: map[string]*matter{}, found: map[string][]string{}}
 }
 
-// A matter is what is known of an event in a part.
+// A matter is the known state of an event in a part.
 type matter struct {
 	since time.Time       // since when something fails; zero: it does not
-	count int             // of what waits
+	count int             // of waiting names
 	names map[string]bool // of them
-	told  time.Time       // when it was last told of
+	told  time.Time       // when it was last reported
 }
 
 // conflict notes one that was found, and may be decided already.
@@ -63,7 +63,7 @@ func (w *watcher) conflict(workspace, path string) {
 	}
 }
 
-// look tells what is new; last has it tell of matters, too, that were told of just now.
+// look returns the news; last includes matters that were reported just now.
 func (w *watcher) look(s control.Status, last bool) (list []Notice) {
 	for _, p := range s.Parts {
 		if p.Copy == nil {
@@ -109,7 +109,7 @@ func (l *looking) matter(event, activity string) *matter {
 	return l.w.known[key]
 }
 
-// tell adds a notice, unless one of the same matter was just told of: then it waits.
+// tell adds a notice, unless one of the same matter was just reported: then it waits.
 func (l *looking) tell(m *matter, n Notice) bool {
 	if !l.last && !m.told.IsZero() && l.now.Sub(m.told) < quiet {
 		return false
@@ -120,7 +120,7 @@ func (l *looking) tell(m *matter, n Notice) bool {
 	return true
 }
 
-// failing tells of work that has begun to fail.
+// failing reports work that has begun to fail.
 func (l *looking) failing(event, activity string) {
 	m := l.matter(event, activity)
 	i := slices.IndexFunc(l.part.Copy.Failing, func(f control.Failing) bool { return f.Activity == activity })
@@ -134,9 +134,9 @@ func (l *looking) failing(event, activity string) {
 	}
 }
 
-// waiting tells of names that wait for a person and did not before: there are count of them,
+// waiting reports names that wait for a person and did not before: there are count of them,
 // of which some are named, and found are others that have been decided already. It reports
-// whether all that is new was told of.
+// whether all news was reported.
 func (l *looking) waiting(event string, count int, named, found []string) bool {
 	m := l.matter(event, "")
 	var news []string
@@ -167,7 +167,7 @@ func (l *looking) waiting(event string, count int, named, found []string) bool {
 	return true
 }
 
-// halted tells of a pull or commit that waits for --confirm.
+// halted reports a pull or commit that waits for --confirm.
 func (l *looking) halted() {
 	m := l.matter(hook.HeldBack, "halted")
 	count := len(l.part.Copy.Halted)

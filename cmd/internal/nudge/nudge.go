@@ -1,7 +1,7 @@
-// Package nudge has programs that watch a mount with inotify see what pulls bring.
+// Package nudge lets programs that watch a mount with inotify see changes that pulls bring.
 //
 // That takes a change through the mount (fs.Nudge), which the process that serves it
-// must not make itself: a child does, from the first such file on. Whoever tells of a file
+// must not make itself: a child does, from the first such file on. A caller that reports a file
 // does not wait for it, and a child that hangs in the mount is killed.
 //
 //	n := nudge.New(program, mountpoint, log)
@@ -27,24 +27,24 @@ import (
 // ProcessName is the name, argv[0], of the child: see Run.
 const ProcessName = "wsmount-nudge"
 
-// most is of how many files at once watchers are told. A pull that brings
-// more is a new tree to whoever watches, and each costs a request.
+// most is how many files are reported to watchers at once. A pull that brings
+// more is a new tree to a watcher, and each costs a request.
 const most = 1024
 
-// A Nudger tells watchers of one mount.
+// A Nudger reports to the watchers of one mount.
 type Nudger struct {
 	mountpoint string
 	log        *slog.Logger
 
-	mu      sync.Mutex // guards what follows
-	server  *fs.Server // nil: there is no mount, and nobody who watches it
-	program string     // that is Run when it is called ProcessName; "": no watcher is told
+	mu      sync.Mutex // guards the fields below
+	server  *fs.Server // nil: there is no mount, and so no watcher
+	program string     // calls Run when it is started as ProcessName; "": no watcher is told
 	queue   []string   // paths below the mount point
 	missed  int        // files that found no place in it
 	feeder  *feeder    // nil: there is no child
 }
 
-// feeder is what goes on while there is a child. Nudger.mu guards it.
+// feeder is the state of a child. Nudger.mu guards it.
 type feeder struct {
 	wake  chan struct{} // something is in the queue; closed when it is over
 	done  chan struct{} // closed when the child has ended
@@ -52,7 +52,7 @@ type feeder struct {
 	over  bool
 }
 
-// New makes a Nudger. program is what runs Run when it is called ProcessName; empty: no
+// New makes a Nudger. program is one that calls Run when it is started as ProcessName; empty: no
 // watcher is told.
 func New(program, mountpoint string, log *slog.Logger) *Nudger {
 	return &Nudger{program: program, mountpoint: mountpoint, log: log}
@@ -65,7 +65,7 @@ func (n *Nudger) Serve(s *fs.Server) {
 	n.server = s
 }
 
-// Pulled tells of a file below the part at a place. It does not wait.
+// Pulled reports a file below the part at a place. It does not wait.
 func (n *Nudger) Pulled(at, file string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -87,7 +87,7 @@ func (n *Nudger) Pulled(at, file string) {
 	}
 }
 
-// feed starts a child and gives it what is in the queue.
+// feed starts a child and gives it the paths in the queue.
 func (n *Nudger) feed(f *feeder, program string) {
 	defer close(f.done)
 	cmd := exec.Command(program, n.mountpoint) // end kills it
@@ -144,7 +144,7 @@ func (n *Nudger) take() []string {
 	return queue
 }
 
-// end forgets what is in the queue, and kills the child: it may wait for the
+// end empties the queue, and kills the child: it may wait for the
 // mount.
 func (n *Nudger) end(f *feeder) {
 	n.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"github.com/wsmount/wsmount/cache"
 )
 
-// What became of a file.
+// Kinds of changes of a file.
 const (
 	Created  = "created"
 	Changed  = "changed"
@@ -15,10 +15,10 @@ const (
 	Replaced = "replaced"
 	Renamed  = "renamed"
 	Pulled   = "pulled"
-	Earlier  = "earlier" // what was there before
+	Earlier  = "earlier" // the content before
 )
 
-// Change says in a word what became of a file, and why, unless the word says it.
+// Change names the change of a file in a word, and gives the reason, unless the word says it.
 func Change(v cache.Version) (word, reason string) {
 	reason, known := reasons[v.Why]
 	if !known {

@@ -1,4 +1,4 @@
-// Package past reads the times and states of the past that a user writes, and says what became of files.
+// Package past reads the times and states of the past that a user writes, and names changes of files.
 //
 //	state, err := past.State("--to", "turn:7", false, time.Now())
 package past

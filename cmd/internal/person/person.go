@@ -1,4 +1,4 @@
-// Package person finds out whom operator://current and user://current stand for: a name
+// Package person finds the people for whom operator://current and user://current stand: a name
 // and a mail address, as a commit has them (AIP-23, Resolution).
 package person
 
@@ -32,7 +32,7 @@ func Parse(s string) (Person, error) {
 // patience bounds a git that hangs, on a home directory that does not answer for one.
 const patience = 10 * time.Second
 
-// OfGit is the user that git knows on this machine, whatever repository the working
+// OfGit is the user that git knows on this machine, whichever repository the working
 // directory is in. Without git, or where it does not know both the name and the address,
 // there is none.
 func OfGit(ctx context.Context) (Person, bool) {

@@ -1,8 +1,8 @@
-// Package pinned keeps what is at the pinned paths of a working copy on the local disk: it
-// fetches it when a path is pinned, when the mount begins, and when others change it.
+// Package pinned keeps the files at the pinned paths of a working copy on the local disk: it
+// fetches them when a path is pinned, when the mount begins, and when others change them.
 //
-// It reads a volume as the kernel would, and knows nothing of how that keeps content. What
-// cannot be fetched is tried again, and told of meanwhile. Nobody waits for it but who asks.
+// It reads a volume as the kernel would, and does not know how that keeps content. A failed
+// fetch is tried again, and reported meanwhile. Only callers of Fetch wait for it.
 //
 //	k := pinned.Start(pinned.Options{Pins: set, Fetch: fetch, Ended: ended})
 //	files, err := pinned.Fetch(ctx, volume, "docs", nil)
@@ -26,24 +26,24 @@ import (
 	"github.com/wsmount/wsmount/fs"
 )
 
-// Volume is what is fetched from.
+// Volume is the source of the content.
 type Volume interface {
 	fs.Volume
 	fs.Describer
 }
 
-// Fetched is what Fetch has found.
+// Fetched counts the files that Fetch has found.
 type Fetched struct {
 	Files int   // regular ones, now on the local disk
 	Bytes int64 // in them
 }
 
-// Progress is how far those are that are fetched while somebody waits.
+// Progress is how much of a fetch is done while a caller waits.
 type Progress struct{ Done, All atomic.Int64 } // bytes
 
-// Fetch makes all content at a path of a volume, and below, local. What fails is left, and the
-// rest is fetched all the same. A path at which there is nothing is syscall.ENOENT. told says
-// meanwhile how far it is; nil: nobody asks.
+// Fetch makes all content at a path of a volume, and below, local. A file that fails is left, and
+// the rest is fetched all the same. A path without a file is syscall.ENOENT. told counts
+// meanwhile how far it is; nil: it is not counted.
 func Fetch(ctx context.Context, v Volume, at string, told *Progress) (f Fetched, err error) {
 	w := walk{Volume: v, ctx: ctx, op: fs.Op{Cancel: ctx.Done()}, told: told}
 	ino, mode, size := fs.RootIno, uint32(syscall.S_IFDIR), uint64(0)
@@ -63,7 +63,7 @@ func Fetch(ctx context.Context, v Volume, at string, told *Progress) (f Fetched,
 	}
 	if told != nil {
 		w.counts = true
-		_ = w.at(at, ino, mode, size) // what fails now fails again
+		_ = w.at(at, ino, mode, size) // a failure now recurs below
 		w.counts, w.found = false, Fetched{}
 		defer func() { told.Done.Add(-w.done); told.All.Add(-w.all) }()
 	}
@@ -71,16 +71,16 @@ func Fetch(ctx context.Context, v Volume, at string, told *Progress) (f Fetched,
 	return w.found, err
 }
 
-// A walk visits what is below a path.
+// A walk visits the files below a path.
 type walk struct {
 	Volume
 	ctx   context.Context
 	op    fs.Op
 	found Fetched
 
-	told      *Progress // nil: nobody asks
-	counts    bool      // it only counts what is to be fetched
-	done, all int64     // bytes that told was told of
+	told      *Progress // nil: progress is not counted
+	counts    bool      // it only counts the bytes to fetch
+	done, all int64     // bytes that were added to told
 }
 
 func (w *walk) at(at string, ino fs.Ino, mode uint32, size uint64) (err error) {
@@ -133,7 +133,7 @@ func (w *walk) file(ino fs.Ino, size uint64) error {
 		return nil
 	}
 	err := w.read(ino)
-	if err == nil && w.isRemote(ino) { // it came, and was not kept
+	if err == nil && w.isRemote(ino) { // it was read, and not kept
 		err = syscall.ENOSPC
 	}
 	return err
@@ -172,11 +172,11 @@ func (w *walk) isRemote(ino fs.Ino) bool {
 type Options struct {
 	Pins  *pins.Set
 	Fetch func(ctx context.Context, path string) error
-	Ended func(err error) // is told how each round ended
+	Ended func(err error) // called with the result of each round
 	pause time.Duration   // after a failure; 0: a minute
 }
 
-// A Keeper fetches in the background. Its methods may be called at once.
+// A Keeper fetches in the background. Its methods may be called concurrently.
 type Keeper struct {
 	o      Options
 	ctx    context.Context
@@ -201,7 +201,7 @@ func Start(o Options) *Keeper {
 	return k
 }
 
-// Changed has what is at a path fetched soon, if it is pinned. It returns at once.
+// Changed has the files at a path fetched soon, if it is pinned. It returns at once.
 func (k *Keeper) Changed(at string) {
 	if k == nil || !k.o.Pins.Holds(at) {
 		return
@@ -219,7 +219,7 @@ func (k *Keeper) want(at string) {
 	k.wanted[at] = true // a pull may bring a hundred thousand
 }
 
-// Stop ends it, and waits for what is under way to end.
+// Stop ends it, and waits for the fetch under way to end.
 func (k *Keeper) Stop() {
 	if k != nil {
 		k.stop()
@@ -244,7 +244,7 @@ func (k *Keeper) run() {
 	}
 }
 
-// round fetches what is wanted, and reports whether it has all. What failed, and is still
+// round fetches the wanted paths, and reports whether it has all. A path that failed, and is still
 // pinned, stays wanted.
 func (k *Keeper) round() bool {
 	k.mu.Lock()
@@ -257,7 +257,7 @@ func (k *Keeper) round() bool {
 			continue
 		}
 		err := k.o.Fetch(k.ctx, at)
-		if err == nil || errors.Is(err, syscall.ENOENT) { // another may come there, which is told of
+		if err == nil || errors.Is(err, syscall.ENOENT) { // a new file there is reported again
 			continue
 		}
 		if errs = append(errs, err); k.ctx.Err() != nil {

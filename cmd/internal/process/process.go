@@ -1,9 +1,9 @@
-// Package process makes this process fit for serving others as a daemon: what it may hold,
-// what others see of it, and what it still has of whoever started it.
+// Package process makes this process fit for serving others as a daemon: its limits,
+// its visibility to others, and the environment that it keeps of the process that started it.
 //
 //	err := process.Harden()
-//	lookup := process.Environment()    // for who may have of it what the host grants
-//	process.DropEnvironment("/mnt/ws") // before anybody is served
+//	lookup := process.Environment()    // for callers with a grant of the host
+//	process.DropEnvironment("/mnt/ws") // before any request is served
 package process
 
 import (
@@ -16,16 +16,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gcPercent is how much garbage the collector lets gather. What grows in a
+// gcPercent is how much garbage the collector lets gather. The growing part of a
 // mount is tables of inodes, which live long, so that the default of 100 keeps
-// twice what is needed. With 200 000 files listed the process held 58 MB at 100,
+// twice the memory needed. With 200 000 files listed the process held 58 MB at 100,
 // 48 at 50 and 40 at 25, and a cold listing cost its user time 2.8, 3.6 and
-// 4.2 s. There is no memory limit: below what the tables need, it would make
-// the collector run without end. Who sets $GOGC knows better.
+// 4.2 s. There is no memory limit: below the need of the tables, it would make
+// the collector run without end. A user who sets $GOGC knows better.
 const gcPercent = 50
 
 // Harden makes the process fit for serving others: its memory, environment and
-// descriptors are nobody else's (PR_SET_DUMPABLE, prctl(2)), its umask does not
+// descriptors are hidden from others (PR_SET_DUMPABLE, prctl(2)), its umask does not
 // touch the modes that clients ask for, and it may hold as many files open as
 // the machine allows.
 func Harden() error {
@@ -39,8 +39,8 @@ func Harden() error {
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
-// Environment is the environment as it is now, also for who asks after
-// [DropEnvironment]: a daemon may need much later what its host keeps there.
+// Environment is the environment as it is now, also for lookups after
+// [DropEnvironment]: a daemon may need variables of its host much later.
 func Environment() (lookup func(name string) (value string, ok bool)) {
 	all := map[string]string{}
 	for _, kv := range os.Environ() {
@@ -53,7 +53,7 @@ func Environment() (lookup func(name string) (value string, ok bool)) {
 	}
 }
 
-// DropEnvironment forgets every variable, for this process and for what it starts. Only
+// DropEnvironment forgets every variable, for this process and for its children. Only
 // the way to systemd stays, and PATH for fusermount3, without relative directories and
 // without those in the mount, where a client could put a program.
 func DropEnvironment(mountpoint string) {
@@ -84,11 +84,11 @@ func raiseFileLimit() {
 		}
 	}
 	l.Cur = l.Max
-	_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &l) // the limit stays; FileLimit says what it is
+	_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &l) // the limit stays; FileLimit returns it
 }
 
 // FileLimit raises the limit of open files as far as a mount would, and returns
-// it: what the kernel's own limit promises is not always given.
+// it: the system does not always give as much as the kernel's own limit promises.
 func FileLimit() uint64 {
 	raiseFileLimit()
 	var l unix.Rlimit

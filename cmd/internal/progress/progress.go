@@ -1,5 +1,5 @@
-// Package progress tells a person at a terminal how far a mount has come with what it sends,
-// or brings here: how much of all that is, how fast it goes, and how long it will still take.
+// Package progress shows a person at a terminal how far a mount has come with sending,
+// or fetching: the share that is done, how fast it goes, and how long it will still take.
 //
 // It asks the daemon of the mount, and does nothing where there is no terminal, or one that
 // cannot write a line anew.
@@ -20,10 +20,10 @@ import (
 
 const (
 	every  = 500 * time.Millisecond // is a line shown
-	window = 10 * time.Second       // of what is seen is the rate
+	window = 10 * time.Second       // whose bytes give the rate
 )
 
-// Source says how far something is.
+// Source reports how far something is.
 type Source interface {
 	Status(ctx context.Context) (control.Status, error)
 	Work(ctx context.Context) (control.Work, error) // an error: it does not say
@@ -72,7 +72,7 @@ func watch(ctx context.Context, from Source) {
 	}
 }
 
-// meters are those of what goes to the stores, and of what somebody waits for to come.
+// meters are those of bytes to the stores, and of bytes that a caller waits for.
 type meters struct{ sends, fetches meter }
 
 // line says how far a mount is.
@@ -124,7 +124,7 @@ func many(n int, what string) string {
 	return fmt.Sprint(n, " ", what, "s")
 }
 
-// A meter makes of what is left, seen again and again, how much of all is done.
+// A meter computes the share that is done from repeated looks at the rest.
 type meter struct {
 	total, left int64
 	seen        []seen // the last of it, the oldest first
@@ -135,8 +135,8 @@ type seen struct {
 	done int64
 }
 
-// see notes what is left, in bytes. More than before is something that was added, or what
-// begins anew where nothing was left.
+// see notes the rest, in bytes. More than before is an addition, or
+// a new beginning where nothing was left.
 func (m *meter) see(left int64, now time.Time) {
 	if m.left == 0 && left > 0 {
 		m.total, m.seen = 0, nil
@@ -168,7 +168,7 @@ func percent(done, all int64) string {
 	return fmt.Sprintf(" (%d%%)", 100*min(done, all)/all)
 }
 
-// rate says how fast it goes, and how long what is left takes at that; "" before that is known.
+// rate says how fast it goes, and how long the rest takes at that; "" before that is known.
 func rate(bytes, left int64, took time.Duration) string {
 	return speed(bytes, took) + timeLeft(bytes, left, took)
 }
@@ -180,7 +180,7 @@ func speed(bytes int64, took time.Duration) string {
 	return fmt.Sprintf(", %s/s", bytesize.Text(int64(float64(bytes)/took.Seconds())))
 }
 
-// timeLeft is how long what is left takes, of bytes or anything else, as what is done did.
+// timeLeft is how long the rest takes, of bytes or anything else, at the speed so far.
 func timeLeft(done, left int64, took time.Duration) string {
 	if took < time.Second || done <= 0 || left <= 0 {
 		return ""

@@ -16,12 +16,12 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/wrap"
 )
 
-// Received is what services send: bytes, of which they do not say how many there are, and
+// Received counts data from services: bytes, of which they do not say how many there are, and
 // the objects of clones, of which they do. The zero value has none; its methods may be called
-// at once.
+// concurrently.
 type Received struct{ bytes, objects, of atomic.Int64 }
 
-// HTTP counts what the answers to requests bring.
+// HTTP counts the bytes of the answers to requests.
 func (r *Received) HTTP(t http.RoundTripper) http.RoundTripper { return counted{t, r} }
 
 type counted struct {
@@ -48,7 +48,7 @@ func (b countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Dial counts what connections bring.
+// Dial counts the bytes from connections.
 func (r *Received) Dial(dial func(context.Context, string) (net.Conn, error)) func(context.Context, string) (net.Conn, error) {
 	return func(ctx context.Context, origin string) (net.Conn, error) {
 		c, err := dial(ctx, origin)
@@ -76,8 +76,8 @@ func (r *Received) Objects(done, total int) {
 	r.objects.Store(int64(done))
 }
 
-// text is like ": 45% of 1200 objects, 8s left, 3.0 MiB received, 2.0 MiB/s": what a narrow
-// terminal has no room for is the least of it.
+// text is like ": 45% of 1200 objects, 8s left, 3.0 MiB received, 2.0 MiB/s": a narrow
+// terminal cuts the least important part off.
 func (r *Received) text(took time.Duration) string {
 	bytes, done, total := r.bytes.Load(), r.objects.Load(), r.of.Load()
 	if bytes == 0 && total == 0 {
@@ -90,7 +90,7 @@ func (r *Received) text(took time.Duration) string {
 	return text + bytesize.Text(bytes) + " received" + speed(bytes, took)
 }
 
-// Receiving is waiting.For something that brings bytes here: it says how many came, how fast,
+// Receiving is waiting.For a download: it shows how many bytes came, how fast,
 // and of clones how much of all that is, until done is called.
 func Receiving(what string, received *Received) (done func()) {
 	if s := screen.Of(os.Stderr); s.Width == 0 || screen.Dumb() {

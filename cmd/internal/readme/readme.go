@@ -1,4 +1,4 @@
-// Package readme has what .wsmount/README says that hangs on nothing but a policy.
+// Package readme has the lines of .wsmount/README that depend on nothing but a policy.
 package readme
 
 import "github.com/wsmount/wsmount/cache"
@@ -11,7 +11,7 @@ var Failures = []string{
 	"status.json    the state of all this as it is now",
 }
 
-// Waiting says where it learns what is not sent.
+// Waiting says where the agent learns of unsent changes.
 const Waiting = "What the store does not have yet is in the file unsent; when that is empty, it has all."
 
 var (
@@ -23,7 +23,7 @@ var (
 		"ask who runs wsmount: `wsmount conflicts resolve` ends it."}
 )
 
-// Conflict says what becomes of a file that was changed here and by others.
+// Conflict says how a file is handled that was changed locally and by others.
 func Conflict(p cache.Conflict) []string {
 	switch p {
 	case cache.LastWriterWins:

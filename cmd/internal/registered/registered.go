@@ -1,4 +1,4 @@
-// Package registered is how what is in the registry of this host is shown, to programs and
+// Package registered presents the entries of this host's registry, to programs and
 // to people.
 //
 //	registered.PrintFiles(os.Stdout, registered.Fetched(entry))
@@ -20,15 +20,15 @@ import (
 type Entry struct {
 	Schema   string    `json:"schema,omitempty"` // wsmount.registration/v1
 	Address  string    `json:"address"`
-	Damaged  bool      `json:"damaged,omitempty"` // it cannot be read, and address is what stands for one
+	Damaged  bool      `json:"damaged,omitempty"` // it cannot be read; address is the text in its place
 	Path     string    `json:"path"`
 	From     string    `json:"from,omitempty"` // the place that it was fetched from
 	OwnerID  string    `json:"ownerId,omitempty"`
 	Location string    `json:"location,omitempty"`
 	Source   string    `json:"source"`
 	Accepted time.Time `json:"accepted,omitzero"`
-	Notes    []string  `json:"notes,omitempty"` // what `registry add` noticed
-	Files    []File    `json:"files,omitempty"` // what `registry add` fetched
+	Notes    []string  `json:"notes,omitempty"` // of `registry add`
+	Files    []File    `json:"files,omitempty"` // fetched by `registry add`
 }
 
 // A File is a manifest that was fetched.
@@ -60,7 +60,7 @@ func Fetched(e host.Entry) Entry {
 		return out
 	}
 	for _, f := range e.Files {
-		name := f.Path // of what the configuration lists, which is not fetched
+		name := f.Path // of a file that the configuration lists, which is not fetched
 		if rel, err := filepath.Rel(filepath.Dir(e.Path), f.Path); err == nil && filepath.IsLocal(rel) {
 			name = rel
 		}
@@ -69,14 +69,14 @@ func Fetched(e host.Entry) Entry {
 	return out
 }
 
-// PrintFiles shows a person what was fetched.
+// PrintFiles shows a person the files that were fetched.
 func PrintFiles(w io.Writer, e Entry) {
 	for _, f := range e.Files {
 		printFile(w, f.Path, linediff.Of("", f.Text))
 	}
 }
 
-// PrintChange shows a person what changed.
+// PrintChange shows a person a change.
 func PrintChange(w io.Writer, change host.Change) {
 	for _, f := range change.Facts {
 		fmt.Fprintf(w, "%s\n", wrap.OneLine(f))
@@ -94,7 +94,7 @@ func printFile(w io.Writer, name string, lines []string) {
 	}
 }
 
-// Change is what `wsmount registry accept --json` prints.
+// Change is the output of `wsmount registry accept --json`.
 type Change struct {
 	Schema   string          `json:"schema"` // wsmount.registry-change/v1
 	Address  string          `json:"address"`
@@ -104,13 +104,12 @@ type Change struct {
 	Notes    []string        `json:"notes,omitempty"`
 }
 
-// OfChange is a change that was recorded, or not. What has none of something has a list of
-// none.
+// OfChange is a change that was recorded, or not. Its Facts and Files are never nil.
 func OfChange(c host.Change, recorded bool, notes []string) Change {
 	return Change{"wsmount.registry-change/v1", c.Address.String(), append([]string{}, c.Facts...), append([]host.FileDiff{}, c.Files...), recorded, notes}
 }
 
-// GoOn are the notes of where a workspace is mounted, which goes on with what was accepted
+// GoOn are the notes about the mounts of a workspace, which go on with the state that was accepted
 // before a change.
 func GoOn(c host.Change, at []string) (notes []string) {
 	for _, place := range at {

@@ -1,18 +1,18 @@
 // Package replace puts content at a place of a store that has a working copy, on a condition
-// of what is there.
+// about the present content.
 //
-// A working copy shows what the store had a moment ago, and sends what programs changed after
-// they have changed it: a condition that was compared here would hold for neither. So the
-// store is asked, in the step in which it changes. The working copy learns of that as it does
-// of what others change, before the call returns.
+// A working copy shows the store as it was a moment ago, and sends changes of programs after
+// they were made: a condition that was compared in it would hold for neither. So the
+// store compares, in the step in which it changes. The working copy learns of that as it does
+// of changes of others, before the call returns.
 //
 //	err := replace.Through(ctx, replace.Part{Store: seam.New(provider), Copy: volume}, l, old, text)
 //
-// It promises what seam.Conditional does, and that whoever then looks into the working copy
-// finds what the store had at the end of the call, refused or not. Where it cannot keep that
-// it refuses: in a working copy that sends later, and for a file of which that has something
-// which the store lacks. What is on its way to the store, as a directory that was just made, is
-// waited for.
+// It promises the same as seam.Conditional, and that a program that then looks into the working
+// copy finds the state of the store at the end of the call, refused or not. Where it cannot keep
+// that it refuses: in a working copy that sends later, and for a file with changes in it that
+// the store lacks. It waits for changes that are on their way to the store, as a directory that
+// was just made.
 package replace
 
 import (
@@ -41,8 +41,8 @@ type Copy interface {
 type Part struct {
 	Store   seam.Conditional
 	Copy    Copy
-	Later   bool                  // what programs change is sent later than they are told
-	Exclude *mountspec.ExcludeSet // what the store never has
+	Later   bool                  // changes of programs are sent later than the programs are told
+	Exclude *mountspec.ExcludeSet // names that the store never has
 }
 
 // Through is Store.WriteIf. The error has a kind of package providers; that the working copy
@@ -55,7 +55,7 @@ func Through(ctx context.Context, p Part, l seam.Locator, old seam.ETag, content
 		return refuse(l, providers.ErrPermission, "storage.exclude of the workspace keeps it out of the store")
 	}
 	err := sent(ctx, p.Copy, l)
-	if errors.Is(err, providers.ErrConflict) { // what the store lacks may be on its way there
+	if errors.Is(err, providers.ErrConflict) { // the missing change may be on its way
 		if _, late := p.Copy.Commit(ctx, cache.CommitOptions{}); late == nil {
 			err = sent(ctx, p.Copy, l)
 		}
@@ -65,7 +65,7 @@ func Through(ctx context.Context, p Part, l seam.Locator, old seam.ETag, content
 	}
 	_, err = p.Store.WriteIf(ctx, l, old, content)
 	if err == nil || errors.Is(err, providers.ErrConflict) {
-		_, _ = p.Copy.Pull(ctx, cache.PullOptions{}) // it tells by itself when it fails
+		_, _ = p.Copy.Pull(ctx, cache.PullOptions{}) // a failure is reported by the volume
 	}
 	return err
 }
@@ -74,7 +74,7 @@ func refuse(l seam.Locator, kind error, format string, args ...any) error {
 	return providers.Fail("", providers.MethodWrite, l.Place(), fmt.Errorf(format, args...), kind)
 }
 
-// sent refuses a file that the working copy does not show as the store has it: who asks has
+// sent refuses a file that the working copy does not show as the store has it: the caller has
 // seen another one than the store would compare.
 func sent(ctx context.Context, c Copy, l seam.Locator) error {
 	op := fs.Op{Cancel: ctx.Done()}

@@ -22,17 +22,17 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
 
-// atLeast is how much clean content of working copies that are not open goes at once,
+// atLeast is how much clean content of working copies that are not open is evicted together,
 // or more if the caller needs more: opening a working copy takes some MiB, for its
 // database and for the ballast.
 const atLeast = 32 << 20
 
-// Room is what can be given up on the disk of a state directory. Its methods may be
-// called at once.
+// Room is the content that can be evicted on the disk of a state directory. Its methods may be
+// called concurrently.
 type Room struct {
 	root string
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	open   []Volume   // in this process
 	opened bool       // the working copies of this process are open: others are left alone
 }
@@ -56,9 +56,9 @@ func (r *Room) Add(v Volume) {
 	r.open = append(r.open, v)
 }
 
-// Opened says that this process opens no more working copies. From here on it leaves
+// Opened says that this process opens no more working copies. From then on it leaves
 // those of others alone, which would be refused as in use if they were mounted just
-// while their content is being given up.
+// while their content is being evicted.
 func (r *Room) Opened() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,8 +133,8 @@ func (r *Room) Usage() string {
 		whose, sum.Clean>>10, sum.Unsaved>>10, sum.History>>10)
 }
 
-// CacheOf is what the content of the working copy in a directory takes, which is not
-// mounted, after its clean content was given up if clear says so. The error is
+// CacheOf is the disk usage of the content of the working copy in a directory, which is not
+// mounted, after its clean content was evicted if clear says so. The error is
 // cache.ErrInUse when it is mounted, and io/fs.ErrNotExist when there is none.
 func CacheOf(dir string, clear bool) (c control.CacheCopy, err error) {
 	c.Workspace, c.Directory = state.WorkspaceOf(dir), dir

@@ -1,8 +1,8 @@
 // Package sandbox runs a command where a SANDBOX.md block says (AIP-36), under
 // bubblewrap (bwrap(1)).
 //
-// It knows what a command may see and how it is started, watched and ended; what
-// a workspace is, who may run and what is mounted is decided before. It promises
+// It knows the parts of the host that a command sees, and how it is started, watched and
+// ended; its callers decide about the workspace, the right to run and the mounts. It promises
 // that a command
 //
 //   - sees the mounts that it was given, /usr, a few files of /etc that no host
@@ -13,11 +13,11 @@
 //   - gets no descriptor but its standard ones, and of a regular file among these
 //     only the bytes: a descriptor would let it open the file anew;
 //   - on a terminal, gets one of its own with job control, never that of the caller,
-//     which is as before when it has ended, without what was typed for it;
+//     which is as before when it has ended, without input that was typed for it;
 //   - does not outlive this process, however that ends;
 //   - ends with its own status, or 128 and the number of the signal that ended it.
 //
-// What cannot be had is refused before the command is started: a place that would
+// A Spec that cannot be kept is refused before the command is started: a place that would
 // cover the system, a limit that this user cannot set. One use:
 //
 //	spec := sandbox.Spec{Command: []string{"make"}, Mounts: []sandbox.Mount{{At: "/workspace", Dir: root}}}

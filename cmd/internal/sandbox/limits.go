@@ -12,7 +12,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 )
 
-// check refuses what this user cannot have.
+// check refuses limits that this user cannot have.
 func (l Limits) check() error {
 	if l.Processes > 0 && os.Geteuid() == 0 {
 		return exit.New(exit.Failed, "the number of processes of root cannot be limited: the kernel does not count them (RLIMIT_NPROC)").
@@ -21,7 +21,7 @@ func (l Limits) check() error {
 	return nil
 }
 
-// script is what a shell does before it becomes the command: limits that a
+// script is run by a shell before it becomes the command: limits that a
 // process keeps when it becomes another, and its children have too. Where the
 // host has a tighter one already, that stays.
 func (l Limits) script() string {

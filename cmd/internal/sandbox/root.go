@@ -14,7 +14,7 @@ import (
 var systemLinks = []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 
 // etcFiles are the files of the host's /etc that programs need and that are the
-// same for everybody.
+// same for every user.
 var etcFiles = []string{"/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/ssl/certs", "/etc/ca-certificates", "/etc/mime.types"}
 
 // shownDirs are the directories of the host that a sandbox shows.
@@ -28,12 +28,12 @@ func shownDirs() []string {
 	return append(dirs, etcFiles...)
 }
 
-// tempSize bounds what a command may keep in its /tmp and /dev/shm, which are
-// memory, where nothing else is said.
+// tempSize bounds the files of a command in its /tmp and /dev/shm, which are
+// memory, without a limit of their own.
 const tempSize = 1 << 30
 
 // arguments are those of bwrap, without the command. Files that it reads are
-// entered in f. The order matters: what comes later covers what came before, and
+// entered in f. The order matters: later arguments cover earlier ones, and
 // the root is made read-only last.
 func (s *Spec) arguments(f *files) ([]string, error) {
 	args := []string{
@@ -102,7 +102,7 @@ func (s *Spec) environment() (args []string) {
 }
 
 // etcTexts are files of /etc that a host has of its own, and a sandbox gets
-// without what they would tell of it.
+// without their facts about the host.
 func etcTexts() [][2]string {
 	uid, gid := os.Getuid(), os.Getgid()
 	return [][2]string{
@@ -113,7 +113,7 @@ func etcTexts() [][2]string {
 	}
 }
 
-// files are what bwrap inherits beside its standard descriptors.
+// files are the descriptors that bwrap inherits beside its standard ones.
 type files struct{ list []*os.File }
 
 const firstFile = 3

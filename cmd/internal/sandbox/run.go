@@ -24,7 +24,7 @@ type Result struct {
 	TimedOut bool // it was ended because its time was over
 }
 
-// Run runs a command and returns when nothing of it is left. An error means that
+// Run runs a command and returns when all its processes have ended. An error means that
 // it was never started. A ctx that ends kills it.
 func Run(ctx context.Context, s Spec) (res Result, err error) {
 	done := make(chan struct{})
@@ -40,7 +40,7 @@ func Run(ctx context.Context, s Spec) (res Result, err error) {
 }
 
 func run(ctx context.Context, s *Spec) (Result, error) {
-	// What this process inherited, bwrap would pass on.
+	// Bwrap would pass on the descriptors that this process inherited.
 	if err := unix.CloseRange(firstFile, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return Result{}, fmt.Errorf("sandbox: close_range: %w", err)
 	}
@@ -80,7 +80,7 @@ func run(ctx context.Context, s *Spec) (Result, error) {
 		return Result{}, exit.New(exit.Failed, "sandbox: %w", err).Hint("look at %s", cmd.Path)
 	}
 	w := watch(ctx, s, term, statusR)
-	_ = cmd.Wait() // how it ended is in its state, and in what it reported
+	_ = cmd.Wait() // its result is in its state, and in its reports
 	return w.result(cmd.ProcessState)
 }
 
@@ -92,7 +92,7 @@ func (s *Spec) useTerminal(t *terminal) {
 	s.Stdin, s.Stdout = t.slave, t.slave
 }
 
-// close closes what was opened for bwrap, not what it was given.
+// close closes the files that were opened for bwrap, not those of the caller.
 func (f *files) close(mounts []Mount) {
 	for _, file := range f.list {
 		given := false
@@ -105,8 +105,8 @@ func (f *files) close(mounts []Mount) {
 	}
 }
 
-// command prepares bwrap. What it is told stands in memory, not in its command
-// line, which everybody can read: values of variables are among it.
+// command prepares bwrap. Its arguments stand in memory, not in its command
+// line, which every user can read: values of variables are among them.
 func (s *Spec) command(ctx context.Context, f *files, status *os.File) (*exec.Cmd, error) {
 	bwrap, err := exec.LookPath(helper)
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *Spec) command(ctx context.Context, f *files, status *os.File) (*exec.Cm
 }
 
 // reader and writer hide a regular file behind a pipe: with its descriptor, a
-// command could open it anew through /proc/self/fd, for what it was not given.
+// command could open it anew through /proc/self/fd, with rights that it was not given.
 func reader(f *os.File) io.Reader {
 	if regular(f) {
 		return struct{ io.Reader }{f}
@@ -179,7 +179,7 @@ func readReports(r io.Reader, f func(report)) {
 	}
 }
 
-// notStarted is what is said of a sandbox that bwrap could not make. Its own
+// notStarted is the error for a sandbox that bwrap could not make. Its own
 // words are on standard error.
 func notStarted(state *os.ProcessState) error {
 	return exit.New(exit.Failed, "the sandbox could not be made: %s ended with %w", helper, errors.New(state.String())).

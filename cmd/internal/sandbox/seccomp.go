@@ -24,7 +24,7 @@ const foreignABI = 0x40000000
 
 // keyFilter is a program for seccomp(2) without the calls that reach keys
 // (keyrings(7)): these belong to a session and a user, not to a namespace, so that
-// a command would have those of who started it. Other architectures' calls are
+// a command would have those of the user who started it. Other architectures' calls are
 // none at all.
 func keyFilter() []byte {
 	type step struct {

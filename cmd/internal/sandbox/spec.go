@@ -11,7 +11,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 )
 
-// A Spec says what runs, and what it sees.
+// A Spec names the command, and the files that it sees.
 type Spec struct {
 	Command []string // as in argv
 	Mounts  []Mount
@@ -29,7 +29,7 @@ type Spec struct {
 // A Mount shows a directory in the sandbox.
 type Mount struct {
 	At       string   // clean and absolute
-	Dir      *os.File // is what is shown, whatever becomes of its name
+	Dir      *os.File // is shown, even if its name changes
 	ReadOnly bool
 }
 
@@ -44,8 +44,8 @@ type Limits struct {
 // helper is the program that builds sandboxes, and helperPackage Debian's with it.
 const helper, helperPackage = "bwrap", "bubblewrap"
 
-// Check says what keeps a command from being run as the Spec says. The
-// directories of the mounts need not be there yet.
+// Check is an error if the command cannot be run as the Spec says. The
+// directories of the mounts need not exist yet.
 func (s *Spec) Check() error {
 	if _, err := exec.LookPath(helper); err != nil {
 		return exit.New(exit.Failed, "%s is not installed: commands run under it", helper).Hint("install the package %s", helperPackage)
@@ -58,7 +58,7 @@ func (s *Spec) Check() error {
 	return nil
 }
 
-// taken are the places in a sandbox that are ours. A mount there, or around
+// taken are the sandbox's own places. A mount in them, or around
 // them, would replace the system that commands come from.
 var taken = append([]string{"/usr", "/etc", "/proc", "/dev", "/sys"}, systemLinks...)
 
@@ -90,7 +90,7 @@ func supports(arch string) error {
 	return nil
 }
 
-// checkHidden refuses a host that keeps what is not for commands in a directory
+// checkHidden refuses a host that keeps files that are not for commands in a directory
 // that they see.
 func (s *Spec) checkHidden() error {
 	for _, path := range s.Hidden {
@@ -103,8 +103,8 @@ func (s *Spec) checkHidden() error {
 	return nil
 }
 
-// checkFiles refuses a directory as a standard descriptor: it leads to all that
-// is above it.
+// checkFiles refuses a directory as a standard descriptor: it leads to all files
+// above it.
 func (s *Spec) checkFiles() error {
 	for _, f := range s.stdio() {
 		if info, err := f.Stat(); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 )
 
-// controlling is what makes the terminal at standard input that of a new session of
+// controlling is a program that makes the terminal at standard input that of a new session of
 // the command (setsid(1)); without it there is no job control.
 const controlling = "/usr/bin/setsid"
 
@@ -39,12 +39,12 @@ func Attended(in, out *os.File) bool {
 	return in != nil && IsTerminal(in) || out != nil && IsTerminal(out)
 }
 
-// FlushTyped throws away what was typed at a terminal and not read.
+// FlushTyped discards input that was typed at a terminal and not read.
 func FlushTyped(f *os.File) {
 	inForeground(func() { _ = unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH) })
 }
 
-// inForeground calls what changes a terminal, which would stop this process if it is
+// inForeground calls change, which changes a terminal and would stop this process if it is
 // in the background by now.
 func inForeground(change func()) {
 	signal.Ignore(syscall.SIGTTOU)
@@ -52,15 +52,15 @@ func inForeground(change func()) {
 	change()
 }
 
-// A terminal is what a command gets in the place of the caller's: a pair of its own,
-// with the caller's settings and size. The caller's is raw meanwhile: what is typed,
+// A terminal replaces the caller's for a command: a pair of its own,
+// with the caller's settings and size. The caller's is raw meanwhile: typed input,
 // Ctrl-C too, goes to the command as it is.
 type terminal struct {
 	in, out       *os.File // the caller's
 	master, slave *os.File
 	was           unix.Termios // settings of in
 	raw           bool
-	ended         *os.File      // closed to end the copying of what is typed
+	ended         *os.File      // closed to end the copying of typed input
 	typed, shown  chan struct{} // closed when nothing is copied any more
 }
 
@@ -104,7 +104,7 @@ func (t *terminal) openSlave() error {
 	return unix.IoctlSetTermios(int(t.slave.Fd()), unix.TCSETS, &t.was)
 }
 
-// resize gives it the size of the caller's. The kernel tells the command of it.
+// resize gives it the size of the caller's. The kernel sends the command SIGWINCH for it.
 func (t *terminal) resize() {
 	size, err := unix.IoctlGetWinsize(int(t.in.Fd()), unix.TIOCGWINSZ)
 	if err == nil {
@@ -141,7 +141,7 @@ func (t *terminal) makeRaw() error {
 	return err
 }
 
-// restore gives the caller's terminal its settings back, without what was typed and
+// restore gives the caller's terminal its settings back, without input that was typed and
 // not read: that was meant for the command.
 func (t *terminal) restore() {
 	if !t.raw {
@@ -154,7 +154,7 @@ func (t *terminal) restore() {
 // started is called when the command has the slave, or will never have it.
 func (t *terminal) started() { t.slave.Close() }
 
-// end is called when nothing is left of the command. What it has said is shown first.
+// end is called when the command has ended. Its last output is shown first.
 func (t *terminal) end() {
 	if t.typed != nil {
 		<-t.shown
@@ -165,8 +165,8 @@ func (t *terminal) end() {
 	t.master.Close()
 }
 
-// copyTyped waits for the caller's terminal and for the end at once, so that it does
-// not take away what is typed after that.
+// copyTyped waits for the caller's terminal and for the end together, so that it does
+// not take input that is typed after that.
 func (t *terminal) copyTyped(stop *os.File) {
 	defer close(t.typed)
 	defer stop.Close()
@@ -205,7 +205,7 @@ func (t *terminal) copyShown() {
 	}
 }
 
-// signal sends a signal to what is in the foreground of the terminal, and to the
+// signal sends a signal to the foreground processes of the terminal, and to the
 // leader of its session one that is to end all. An error says that there is no
 // session yet.
 func (t *terminal) signal(sig syscall.Signal) error {

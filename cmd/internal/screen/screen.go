@@ -1,5 +1,5 @@
-// Package screen lays out what a person reads: as wide as the terminal, and in its colours. In
-// a pipe, and in a file, each line is as long as what is in it, for the programs that read
+// Package screen lays out text for people: as wide as the terminal, and in its colours. In
+// a pipe, and in a file, each line is as long as its content, for the programs that read
 // lines; there are no colours.
 //
 // It cuts nothing off, and breaks no word: a path that is longer than the terminal is wide
@@ -58,7 +58,7 @@ func Of(w io.Writer) Screen {
 // Dumb reports whether the terminal understands nothing but characters.
 func Dumb() bool { return cmp.Or(os.Getenv("TERM"), "dumb") == "dumb" }
 
-// A Colour is what a text stands out by.
+// A Colour makes a text stand out.
 type Colour string
 
 // The colours; "" is none.
@@ -116,7 +116,7 @@ func (s Screen) Rows(margin int) func(name, value string) {
 	}
 }
 
-// meanings are the rows that say what is wrong, or waits for a person.
+// meanings are the rows about errors, or about states that wait for a person.
 var meanings = map[string]Colour{
 	"unavailable": Bad, "halted": Bad, "failing": Bad, "last error": Bad, "errors": Bad, "damaged": Bad, "unread": Bad, "push": Bad, "pr": Bad, "why": Bad,
 	"conflict": Warn, "held back": Warn, "stale": Warn, "moved": Warn, "not served": Warn, "pull": Warn, "unpushed": Warn, "note": Warn,

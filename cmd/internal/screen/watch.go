@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Watch prints something again and again, where it has changed, until ctx ends or it fails. A
-// terminal shows only the newest; elsewhere each stands below the one before.
+// Watch calls print again and again and shows changed text, until ctx ends or print
+// fails. A terminal shows only the newest; elsewhere each stands below the one before.
 func (s Screen) Watch(ctx context.Context, every time.Duration, print func(io.Writer) error) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

@@ -1,4 +1,4 @@
-// Package shellword writes a word of a command that a person is told to run as a shell takes it.
+// Package shellword quotes words of commands that messages suggest, for a shell.
 //
 //	hint := "wsmount restore " + shellword.Of(mountpoint) + " " + shellword.Of(name)
 package shellword
@@ -13,7 +13,7 @@ import (
 // plain are the characters that mean themselves to a shell.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@+=,"
 
-// Of is a word as a shell takes it: as it is, or in quotes. One that is no text to show is
+// Of is a word as a shell takes it: as it is, or in quotes. One with unprintable characters is
 // written as $'...', which bash and zsh know.
 func Of(word string) string {
 	switch {

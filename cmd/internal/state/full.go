@@ -12,7 +12,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 )
 
-// Ballast is a file that is given up when the disk of a state directory is full; the
+// Ballast is a file that is removed when the disk of a state directory is full; the
 // working copies make it, and make it again.
 func Ballast(root string) string { return filepath.Join(Shared(root), "ballast") }
 
@@ -20,12 +20,12 @@ func Ballast(root string) string { return filepath.Join(Shared(root), "ballast")
 func RootOf(dir string) string { return filepath.Dir(filepath.Dir(filepath.Dir(dir))) }
 
 // fullTries bounds how often something is written to a full disk: each try but the
-// first comes after something was given up, which others may have taken since.
+// first comes after room was made, which others may have taken since.
 const fullTries = 4
 
-// A Room is what can be given up on the disk of a state directory.
+// A Room is the content that can be evicted on the disk of a state directory.
 type Room interface {
-	// MakeRoom gives up what can be had again for n bytes, or for a few if n is 0, and
+	// MakeRoom evicts content that can be fetched again, n bytes, or a few if n is 0, and
 	// reports whether trying again may help.
 	MakeRoom(n int64) bool
 	// Usage tells a person how much of the disk it and other content take.
@@ -33,9 +33,9 @@ type Room interface {
 }
 
 // WhileFull runs do, which writes below the state directory root. When the disk is
-// full, room gives up what can be had again, and if it did, do runs again. nil: nothing
-// is known that could. At last the ballast goes. An error that is left says what takes
-// the disk and what to free. It may be called at once with all else here.
+// full, room evicts content, and if it did, do runs again; nil: there is no such
+// content. At last the ballast goes. An error that is left says how the disk
+// is used and which content to free. It may be called concurrently with the whole package.
 func WhileFull(root string, room Room, do func() error) error {
 	for try := 1; ; try++ {
 		err := do()
@@ -54,10 +54,10 @@ func IsFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(er
 // relieve gives the ballast up, and reports whether there was one.
 func relieve(root string) bool { return os.Remove(Ballast(root)) == nil }
 
-// clearCommand is what a person does about a full disk.
+// clearCommand is the command for a full disk.
 const clearCommand = "`wsmount cache clear`"
 
-// full says of a disk what takes its room.
+// full says how a disk is used.
 func full(root string, room Room, err error) error {
 	if strings.Contains(exit.From(err).Advice, clearCommand) {
 		return err // it has been said

@@ -25,7 +25,7 @@ type Record struct {
 	Workspace  string    `json:"workspace"`
 	Mountpoint string    `json:"mountpoint"`
 	Device     string    `json:"device,omitempty"` // major:minor, tells this mount from another at its mount point
-	Source     string    `json:"source,omitempty"` // what was asked for, as resolved
+	Source     string    `json:"source,omitempty"` // of the request, as resolved
 	PID        int       `json:"pid"`
 	StartTicks uint64    `json:"startTicks"` // tells a process from a later one of the same number
 	BootID     string    `json:"bootId"`
@@ -40,7 +40,7 @@ type Record struct {
 // RecordSchema is the Schema of a Record.
 const RecordSchema = "wsmount.mount/v1"
 
-// Identify fills in what tells this process from every other.
+// Identify fills in the values that tell this process from every other.
 func (r *Record) Identify() error {
 	ticks, err := startTicks(os.Getpid())
 	if err != nil {
@@ -133,7 +133,7 @@ func (d *Dir) SaveRecord(r Record) error {
 // SaveStatus writes the last status, as JSON.
 func (d *Dir) SaveStatus(status []byte) error { return d.write(statusName, status) }
 
-// SaveStorage writes what place the working copy is of, the directory's name being a hash, and
+// SaveStorage writes the place that the working copy is of, the directory's name being a hash, and
 // by which provider.
 func (d *Dir) SaveStorage(place, provider string) error {
 	return d.write(storeName, []byte(place+"\n"+provider+"\n"))
@@ -278,7 +278,7 @@ func Copies(root, owner, slug string) ([]string, error) {
 		}
 		return escapeGlob(s)
 	}
-	if _, err := os.ReadDir(root); errors.Is(err, fs.ErrPermission) { // for Glob nothing is there then
+	if _, err := os.ReadDir(root); errors.Is(err, fs.ErrPermission) { // Glob would find nothing then
 		return nil, exit.New(exit.Denied, "state directory: %w", err).Hint("run it as who mounted, or as root")
 	}
 	var dirs []string

@@ -1,4 +1,4 @@
-// Package state keeps what wsmount must remember of a mount outside the mount:
+// Package state keeps the data of a mount that wsmount needs outside the mount:
 // one directory per working copy, its lock, and the record that tells other
 // commands where the mount is, without asking it.
 //
@@ -9,14 +9,14 @@
 //	    control.sock  its control API
 //	    log           its log, unless another place was chosen
 //	    storage       the place of the storage whose working copy it is
-//	    copy/         names and content of a remote workspace, and what is unsaved
-//	<root>/.shared/   what mounts share, and could get again
-//	<root>/.discarded/  what was given up and is being removed
+//	    copy/         names and content of a remote workspace, and unsaved changes
+//	<root>/.shared/   shared by mounts, can be fetched again
+//	<root>/.discarded/  directories that are being removed
 //	<root>/.checkouts/  which checkouts of projects this machine has registered
-//	<root>/.acts/     what limits of policies count, a file for each workspace and principal
+//	<root>/.acts/     counts for limits of policies, a file for each workspace and principal
 //
 // It promises that two daemons never hold one directory at the same time, that
-// a reader never sees half of a file, and that nobody but the owner may enter.
+// a reader never sees half of a file, and that only the owner may enter.
 //
 //	dir, err := state.Open(root, "acme", "marketing-ops", fingerprint, nil)
 //	defer dir.Close()
@@ -53,7 +53,7 @@ const (
 // directory. Only remote workspaces have one.
 const CopyName = "copy"
 
-// CloneName is the directory there in which the provider of a repository keeps its clone.
+// CloneName is the directory beside it in which the provider of a repository keeps its clone.
 const CloneName = "git"
 
 // parts are the directories with either of which a directory is that of a working copy.
@@ -76,17 +76,17 @@ func Root(explicit string, getenv func(string) string) (string, error) {
 	return "", exit.New(exit.Usage, "no state directory: HOME is not set").Hint("give --state-dir DIR")
 }
 
-// Shared returns the directory of what mounts share. No owner has its name.
+// Shared returns the directory that mounts share. No owner has its name.
 func Shared(root string) string { return filepath.Join(root, ".shared") }
 
-// Acts returns the file of what a principal has done in a workspace, in whichever working
+// Acts returns the file of the acts of a principal in a workspace, in whichever working
 // copy. Its directory need not exist.
 func Acts(root, owner, slug, principal string) string {
 	name := fmt.Sprintf("%s+%s+%x.json", owner, slug, sha256.Sum256([]byte(principal)))
 	return filepath.Join(root, ".acts", name)
 }
 
-// Checkouts returns the directory of what is remembered of checkouts of projects, and makes it if
+// Checkouts returns the directory of the records about checkouts of projects, and makes it if
 // that is asked for.
 func Checkouts(root string, make bool) (string, error) {
 	dir := filepath.Join(root, ".checkouts")
@@ -107,9 +107,9 @@ type Dir struct {
 // A LockedError says that another daemon holds the directory.
 type LockedError struct {
 	Path   string
-	Holder *Record // nil when it has not said yet who it is
-	// At is where in the mount of Holder, which is another workspace's, this one is; empty: it
-	// is that mount.
+	Holder *Record // nil when it has not recorded its identity yet
+	// At is the place of this workspace in the mount of Holder, which is another workspace's;
+	// empty: it is that mount.
 	At string
 }
 
@@ -136,8 +136,8 @@ func Place(root, owner, slug, fingerprint string) (string, error) {
 
 // Open makes the directory of a working copy if needed and locks it. A second
 // Open, by any process, is a *LockedError until the first is closed or dead. While the
-// disk is full, whatever is written in the directory gets what room gives up; nil:
-// nothing does.
+// disk is full, every write in the directory gets the space that room frees; nil:
+// no space is freed.
 func Open(root, owner, slug, fingerprint string, room Room) (*Dir, error) {
 	path, err := Place(root, owner, slug, fingerprint)
 	if err != nil {
@@ -169,16 +169,16 @@ func Open(root, owner, slug, fingerprint string, room Room) (*Dir, error) {
 	return nil, locked
 }
 
-// Lock is Open for the directory of a working copy that is there.
+// Lock is Open for the directory of an existing working copy.
 func Lock(path string) (*Dir, error) {
 	fingerprint, slug := filepath.Base(path), filepath.Dir(path)
 	return Open(RootOf(path), filepath.Base(filepath.Dir(slug)), filepath.Base(slug), fingerprint, nil)
 }
 
-// discardedName is where a directory goes that is given up: out of sight at once.
+// discardedName is where a discarded directory goes: out of sight at once.
 const discardedName = ".discarded"
 
-// Discard gives up all that is in the directory, and the lock. A process that is killed in the
+// Discard removes all that is in the directory, and the lock. A process that is killed in the
 // middle of it leaves all or nothing in sight; the next Discard removes the rest.
 func (d *Dir) Discard() error {
 	aside := filepath.Join(d.root, discardedName)
@@ -230,7 +230,7 @@ func CheckPrivate(path string) error {
 	return nil
 }
 
-// WhileFull runs do, which writes something in the directory, as [WhileFull] does.
+// WhileFull runs do, which writes in the directory, as [WhileFull] does.
 func (d *Dir) WhileFull(do func() error) error { return WhileFull(d.root, d.room, do) }
 
 // WorkspaceOf is the address of the workspace of the working copy in a directory.
@@ -249,7 +249,7 @@ func (d *Dir) SocketPath() string { return filepath.Join(d.path, socketName) }
 func (d *Dir) LogPath() string { return filepath.Join(d.path, logName) }
 
 // Close removes the record of the mount and gives the directory free. The last
-// status stays, for whoever asks afterwards.
+// status stays, for later readers.
 func (d *Dir) Close() error {
 	err := os.Remove(filepath.Join(d.path, recordName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -281,7 +281,7 @@ func Volatile(path string) (fsName string, is bool) {
 }
 
 // Held reports whether a daemon, or a command, has the directory of a working
-// copy locked. To ask keeps nobody from locking it.
+// copy locked. A call keeps no other process from locking it.
 func Held(path string) bool {
 	name := filepath.Join(path, lockName)
 	if _, err := os.Lstat(name); err != nil {

@@ -7,13 +7,13 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 )
 
-// Event says in a line what an event or a verb did.
+// Event says in a line which changes an event or a verb made.
 func Event(res control.EventResult) string {
 	return fmt.Sprintf("%s: %s pulled, %s committed, %d %s, %s, %d held back%s",
 		res.Event, Count(res.Pulled, "file"), Count(res.Committed, "file"), res.Pushed, Plural(res.Pushed, "push", "pushes"), Count(res.Conflicts, "conflict"), res.HeldBack, Note(res.PRURL != "", res.PRURL))
 }
 
-// EventHint says what to do about what was not done.
+// EventHint is the advice about parts of an event that were not done.
 func EventHint(res control.EventResult) string {
 	switch {
 	case res.Conflicts > 0:

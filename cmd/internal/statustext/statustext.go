@@ -7,7 +7,7 @@
 //	}
 //
 // A value may be empty: such a row is not shown. Names, and texts of stores, are as they are:
-// who shows a row makes one line of it.
+// the caller that shows a row makes one line of it.
 package statustext
 
 import (
@@ -55,7 +55,7 @@ func accessText(s control.Status) string {
 	return "read-write"
 }
 
-// Part says how a part is: of one that is not there, only why.
+// Part says how a part is: of an unavailable one, only why.
 func Part(row Row, p control.Part, now time.Time) {
 	if p.Unavailable != "" {
 		row("unavailable", p.Unavailable)
@@ -94,8 +94,8 @@ func Part(row Row, p control.Part, now time.Time) {
 	}
 }
 
-// copyRows say how the working copy of a remote store is: what went wrong,
-// or needs a person, first.
+// copyRows say how the working copy of a remote store is: failures, and
+// states that need a person, first.
 func copyRows(row Row, p control.Part, now time.Time) {
 	c := p.Copy
 	if c == nil {
@@ -146,7 +146,7 @@ func copyRows(row Row, p control.Part, now time.Time) {
 	}
 }
 
-// cloneText says how much of a repository is here.
+// cloneText says how much of a repository is local.
 func cloneText(c *control.Clone, now time.Time) string {
 	if c == nil {
 		return ""
@@ -167,7 +167,7 @@ func cloneText(c *control.Clone, now time.Time) string {
 	return text
 }
 
-// branchRows say where commits go, and what of them waits to be merged.
+// branchRows say where commits go, and which branches wait to be merged.
 func branchRows(row Row, p control.Part, now time.Time) {
 	c := p.Copy
 	for i, f := range []*control.Fails{c.PushFails, c.PullsFails} {
@@ -266,8 +266,8 @@ func commits(n int) string {
 	return Count(n, "commit")
 }
 
-// failsText says of what is tried again for how long it is to be there, and why it
-// is not, unless that was said.
+// failsText says for how long an action that is tried again is owed, and why it
+// fails, unless that was said.
 func failsText(f *control.Fails, said bool, now time.Time) string {
 	if f.Error == "" {
 		return "owed for " + Age(f.Since, now)
@@ -280,7 +280,7 @@ func AllSent(s control.Status) bool {
 	return Unsent(s) == 0 && heldBack(s) == 0 && s.ConflictsTotal == 0 && !unpushed(s)
 }
 
-// Left says of each part of a mount what its store lacks, and why, one line each.
+// Left lists, for each part of a mount, the changes that its store lacks, and why, one line each.
 func Left(s control.Status) (list []string) {
 	for _, p := range s.Parts {
 		var what []string
@@ -298,7 +298,7 @@ func Left(s control.Status) (list []string) {
 	return list
 }
 
-// whyLeft is why a working copy's store lacks something, behind what it lacks; "" where that is not
+// whyLeft is why a working copy's store lacks changes, to follow their list; "" where that is not
 // known.
 func whyLeft(c *control.Copy) string {
 	why := cmp.Or(c.LastError, c.Away)
@@ -371,7 +371,7 @@ func heldBack(s control.Status) (n int) {
 	return n
 }
 
-// Unsent counts what a mount still has to send to its stores: bytes and names. Commits
+// Unsent counts the bytes and names that a mount still has to send to its stores. Commits
 // that are not pushed are not among them, see AllSent.
 func Unsent(s control.Status) int {
 	n := int(s.UnsavedBytes)

@@ -13,7 +13,7 @@ func agoText(t, now time.Time) string {
 	return Age(t, now) + " ago, at " + t.Local().Format(time.DateTime)
 }
 
-// Note is a text in brackets behind another, when there is one to be told.
+// Note is a text in brackets behind another, when there is one.
 func Note(when bool, text string) string {
 	if !when || text == "" {
 		return ""

@@ -1,9 +1,9 @@
-// Package stranded refuses what would put a working copy out of sight that holds what no
-// store has: a mount with another working copy of the same workspace, and another storage.
+// Package stranded refuses requests that would put a working copy out of sight that holds data
+// that no store has: a mount with another working copy of the same workspace, and another storage.
 //
 //	err := stranded.Elsewhere(root, place)
 //
-// It promises that a refusal names the working copy, and what gets its files out of it.
+// It promises that a refusal names the working copy, and the commands that save its files.
 package stranded
 
 import (
@@ -19,8 +19,8 @@ import (
 )
 
 // Elsewhere refuses a mount while another working copy of the workspace than that at
-// place (owner, slug, fingerprint), one of another storage or another name, holds what
-// no store has. One that is mounted looks after itself.
+// place (owner, slug, fingerprint), one of another storage or another name, holds data
+// that no store has. One that is mounted looks after itself.
 func Elsewhere(root string, place [3]string) error {
 	own, err := state.Place(root, place[0], place[1], place[2])
 	if err != nil {
@@ -51,7 +51,7 @@ func LostCommits(root string, place [3]string) error {
 		return err
 	}
 	l, err := leftover.Inspect(dir, 1)
-	if err != nil || l.Unread == "" { // who opens it says what else is wrong
+	if err != nil || l.Unread == "" { // its mount reports other errors
 		return nil
 	}
 	var refused *exit.Error
@@ -67,9 +67,9 @@ func LostCommits(root string, place [3]string) error {
 }
 
 // MayMove refuses another storage of a workspace, that with the fingerprint to, while the
-// workspace is mounted with an old one, or a working copy of an old one holds what no
-// store has: that would not go to the new place. from is the one that it is mounted from until
-// then; "": none, as what governs it has changed already.
+// workspace is mounted with an old one, or a working copy of an old one holds data that no
+// store has, which would not go to the new place. from is the one that it is mounted from until
+// then; "": none, as its governing files have changed already.
 func MayMove(root string, a mountspec.Address, from, to string) error {
 	old := func(dir string) bool { return leftover.Fingerprint(dir) != to }
 	const hint = "--force changes it all the same, and leaves there what is not sent"
@@ -103,8 +103,8 @@ func MayMove(root string, a mountspec.Address, from, to string) error {
 	return nil
 }
 
-// unsavedIn is an error if a working copy that is not mounted holds what no store has, or may.
-// which says in what relation it stands, now is the fingerprint that leftover.Ways asks for.
+// unsavedIn is an error if a working copy that is not mounted holds data that no store has, or may.
+// which says how it relates to the request, now is the last argument of leftover.Ways.
 func unsavedIn(dir, which, now string) error {
 	which += " of " + state.WorkspaceOf(dir)
 	if place, _ := state.StorageOf(dir); place != "" {

@@ -1,4 +1,4 @@
-// Package suggest finds what a person probably meant: the known names that are
+// Package suggest finds the names that a person probably meant: known ones that are
 // a typing error away from an unknown one.
 //
 //	suggest.Near("moutn", []string{"mount", "umount", "status"}) // [mount umount]

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// An Action is one thing to do. Those of one event are done in their order; that one
+// An Action is one step. Those of one event are done in their order; that one
 // fails keeps none of the others from it.
 type Action struct {
 	Do          Verb
@@ -16,23 +16,23 @@ type Action struct {
 	For         time.Duration // of Wait
 }
 
-// Verb is what is done.
+// Verb is the kind of an Action.
 type Verb uint8
 
 const (
-	// Commit makes a commit of what has changed.
+	// Commit makes a commit of the changes.
 	Commit Verb = iota + 1
 	// Push sends the commits to the branch that they belong to.
 	Push
-	// Pull brings what others have pushed.
+	// Pull brings commits that others have pushed.
 	Pull
 	// PutOff notes that a pull is owed, for when the turn has ended.
 	PutOff
 	// Propose opens the pull requests that could not be opened with their push.
 	Propose
-	// Drain waits until what programs have written is where policy wants it.
+	// Drain waits until the writes of programs are where policy wants them.
 	Drain
-	// Wait follows the event again after a time, or tries again what failed.
+	// Wait follows the event again after a time, or retries the failed action.
 	Wait
 	// Refuse answers a request that must not be done: the working copy is read-only.
 	Refuse
@@ -42,13 +42,13 @@ var verbs = [...]string{Commit: "commit", Push: "push", Pull: "pull", PutOff: "p
 
 func (v Verb) String() string { return verbs[v] }
 
-// A Condition depends on what the actions before have done.
+// A Condition depends on the results of earlier actions.
 type Condition uint8
 
 const (
 	// Committed: a commit was made.
 	Committed Condition = 1 << iota
-	// Pushed: a push has sent something.
+	// Pushed: a push has sent commits.
 	Pushed
 	// PullOwed: a pull was put off, and nothing keeps it any more.
 	PullOwed
@@ -68,7 +68,7 @@ func (c Condition) String() string {
 	return strings.Join(names, " or ")
 }
 
-// Message says who words a commit.
+// Message is the source of a commit's message.
 type Message uint8
 
 const (

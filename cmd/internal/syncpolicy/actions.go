@@ -6,7 +6,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 )
 
-// State is what the actions depend on beside the sync block and the event.
+// State has the facts, beside the sync block and the event, that the actions depend on.
 type State struct {
 	ReadOnly     bool
 	WriteThrough bool // each close waits for the store, which has nothing to commit
@@ -31,7 +31,7 @@ const (
 	LastPause  = 10 * time.Minute
 )
 
-// Actions says what a working copy does because of an event:
+// Actions lists the actions of a working copy after an event:
 //
 //	event               commit                  push                       pull
 //	told: commit.on     commits                 -                          -
@@ -51,8 +51,8 @@ const (
 //	                                            or per-commit, or begun
 //
 // Nothing is done for an event named manual, which is a user's word; a file that is
-// written is committed by the working copy itself; what the storage emits never commits;
-// a read-only copy only pulls; who looks waits for no pull that would bring nothing, or
+// written is committed by the working copy itself; an event of the storage never commits;
+// a read-only copy only pulls; a look waits for no pull that would bring nothing, or
 // that has just failed; only the mode pull-push pushes and pulls by itself; and a
 // copy whose closes wait for the store has each change on its way already: it commits at the end
 // of a turn or of more, and where a push is asked for, to say what the store lacks.
@@ -134,7 +134,7 @@ func (r rules) commitsOn(event mountspec.Trigger) bool {
 	return isOn(r.sync.Commit.On, event)
 }
 
-// commitsAtEnd reports whether what is left is committed when nothing comes after it.
+// commitsAtEnd reports whether the remaining changes are committed when no later event would do it.
 func (r rules) commitsAtEnd() bool {
 	return !r.state.ReadOnly && !isOn(r.sync.Commit.On, mountspec.EventManual)
 }
@@ -148,9 +148,9 @@ func (r rules) push(when Condition) Action {
 	return a
 }
 
-// writeThrough is what a copy does whose closes wait for the store, and decided whether it is
-// not what all others do: what it commits are the changes that the store has not taken yet,
-// which says why.
+// writeThrough has the actions of a copy whose closes wait for the store; decided is false where
+// they are those of all other copies. It commits the changes that the store has not taken yet,
+// which reports why.
 func (r rules) writeThrough(e Event) (list []Action, decided bool) {
 	switch e.Kind {
 	case AskedPush:
@@ -182,7 +182,7 @@ func (r rules) told(event mountspec.Trigger) (list []Action) {
 	return append(list, r.pulls(event)...)
 }
 
-// pulls are the pulls that an event, and what it makes the storage emit, ask for.
+// pulls are the pulls for an event, and for those that the storage emits because of it.
 func (r rules) pulls(event mountspec.Trigger) []Action {
 	if r.sync.Mode != mountspec.ModePullPush {
 		return nil
@@ -227,8 +227,8 @@ func (r rules) tick() []Action {
 	return nil
 }
 
-// looked pulls where what is known is too old to be shown. Changes that are not committed
-// keep what others pushed out anyway.
+// looked pulls where the known state is too old to be shown. Changes that are not committed
+// keep out pushes of others anyway.
 func (r rules) looked() []Action {
 	switch {
 	case r.sync.Mode != mountspec.ModePullPush, r.state.InTurn, isOn(r.sync.Pull.On, mountspec.EventManual), r.state.Dirty, r.state.PullFails:
@@ -242,7 +242,7 @@ func (r rules) looked() []Action {
 // LooksPull reports whether a look at the tree may wait for a pull.
 func LooksPull(s mountspec.Sync) bool { return len(rules{s, State{PullOwed: true}}.looked()) > 0 }
 
-// asked does what a user asks to have sent, unless nothing may be.
+// asked are the actions that a user asked for, or Refuse in a read-only copy.
 func (r rules) asked(list ...Action) []Action {
 	if r.state.ReadOnly {
 		return []Action{{Do: Refuse}}
@@ -250,7 +250,7 @@ func (r rules) asked(list ...Action) []Action {
 	return list
 }
 
-// askedCommit pushes what it commits where each commit is pushed: who waits for one
+// askedCommit pushes its commit where each commit is pushed: a caller that waits for one
 // wants others to see it.
 func (r rules) askedCommit(noWait bool) []Action {
 	commit := Action{Do: Commit, Message: FromCaller}

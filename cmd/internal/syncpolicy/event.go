@@ -6,12 +6,12 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 )
 
-// An Event is something that a working copy may have to follow.
+// An Event is an occurrence that a working copy may have to follow.
 type Event struct {
 	Kind    Kind
 	Name    mountspec.Trigger // of Told and Noticed
 	Failure Failure           // of Failed
-	NoWait  bool              // of AskedCommit: a push that it brings about is not waited for
+	NoWait  bool              // of AskedCommit: the caller does not wait for a push that it causes
 }
 
 // Kind says where an event comes from.
@@ -25,7 +25,7 @@ const (
 	Noticed
 	// Tick says that time has passed: a second, or the sleep of the machine.
 	Tick
-	// Looked says that a program looks at the tree: it waits for what is done.
+	// Looked says that a program looks at the tree: it waits for the actions.
 	Looked
 	// AskedPull, AskedCommit and AskedPush are requests of a user.
 	AskedPull
@@ -39,14 +39,14 @@ const (
 	TookBack
 	// Failed says that a push, a pull request or a pull failed.
 	Failed
-	// Unmount says that no program can change anything any more.
+	// Unmount says that no program can make changes any more.
 	Unmount
 )
 
 // On is the event of AIP-37 that a trigger names.
 func On(name mountspec.Trigger) Event { return Event{Kind: Told, Name: name.Resolve()} }
 
-// A Failure is what is known of one that is tried again.
+// A Failure describes a failed attempt that is tried again.
 type Failure struct {
 	Waited  time.Duration // before the attempt that failed; 0: it was the first
 	Lasting bool          // it will hardly go away by itself
@@ -54,7 +54,7 @@ type Failure struct {
 	Pull    bool          // it was a pull, which a read-only copy tries again too
 }
 
-// Heard are the events that nobody tells of and that a sync block waits for: idle times
+// Heard are the events that no command reports and that a sync block waits for: idle times
 // and changes of files. Those that only commit written files are left out, since the
 // working copy counts the batch window itself.
 func Heard(s mountspec.Sync) []mountspec.Trigger {
@@ -72,7 +72,7 @@ func Heard(s mountspec.Sync) []mountspec.Trigger {
 }
 
 // isOfTurn lists the events that only happen within a turn: a manifest that names one
-// as the time to pull wants it there.
+// as the time to pull wants it within the turn.
 func isOfTurn(e mountspec.Trigger) bool {
 	switch e {
 	case mountspec.EventTurnStart, mountspec.EventToolCall, mountspec.EventToolResult, mountspec.EventToolError, mountspec.EventWrite, mountspec.EventDelete:
@@ -81,7 +81,7 @@ func isOfTurn(e mountspec.Trigger) bool {
 	return false
 }
 
-// isEnd lists the events after which somebody else may look at what was done.
+// isEnd lists the events after which another user may look at the changes.
 func isEnd(e mountspec.Trigger) bool {
 	return e == mountspec.EventTurnEnd || e == mountspec.EventTurnError || e == mountspec.EventConversationEnd || e == mountspec.EventWorkspaceClose
 }

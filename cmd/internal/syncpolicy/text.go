@@ -40,7 +40,7 @@ func Text(s mountspec.Sync, writeBack bool) string {
 	return strings.Join(parts, "; ")
 }
 
-// When says of an event of AIP-37, in the words of who does not know it, when that is.
+// When says when an event of AIP-37 happens, in words for an agent that does not know it.
 func When(t mountspec.Trigger) string {
 	switch e := t.Resolve(); e {
 	case "":

@@ -19,7 +19,7 @@ import (
 // Options of Begin.
 type Options struct {
 	From    string // @owner/slug, or the path of a bundle
-	Dir     string // absolute; not there, or empty
+	Dir     string // absolute; missing, or empty
 	ID      mountspec.Address
 	OwnerID string
 	File    manifestfile.Options
@@ -30,9 +30,9 @@ type Options struct {
 type Begun struct {
 	Workspace *mountspec.Workspace
 	Manifest  string           // path
-	Left      []bundle.LeftOut // by Begin from an address: what was not copied
-	Notes     []string         // what a person should know
-	Undo      func()           // takes away what was made, if nothing was added
+	Left      []bundle.LeftOut // of Begin from an address: files that were not copied
+	Notes     []string         // for the user to know
+	Undo      func()           // removes the new files, and directories that are empty then
 }
 
 // Begin makes a directory a workspace that begins with the files of another one. The
@@ -129,7 +129,7 @@ func (b *Begun) declare(h Host, o Options, base *mountspec.Workspace, in *os.Roo
 			Hint("get it again from where it was published")
 	}
 	isFile := !strings.HasPrefix(o.From, "@")
-	if unlisted := isFile && t.Publish.Template && t.Publish.Visibility == "unlisted" && t.ID != o.ID; !unlisted { // who has the file was given it
+	if unlisted := isFile && t.Publish.Template && t.Publish.Visibility == "unlisted" && t.ID != o.ID; !unlisted { // its holder was given it
 		if err := h.MayBegin(t, o.ID, o.From); err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (b *Begun) declare(h Host, o Options, base *mountspec.Workspace, in *os.Roo
 	if err := checkRefs(t, *l); err != nil {
 		return err
 	}
-	own := !isFile && t.ID.Owner == base.ID.Owner && t.Owner.ID == base.Owner.ID // who wrote a file is not known
+	own := !isFile && t.ID.Owner == base.ID.Owner && t.Owner.ID == base.Owner.ID // a file's author is not known
 	if b.Workspace, b.Notes, err = newManifest(base, t, own, mountspec.Origin{ID: t.ID, Version: t.Version, SHA256: sum}, o.Now()); err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (b *Begun) declare(h Host, o Options, base *mountspec.Workspace, in *os.Roo
 		b.Notes = append(b.Notes, fmt.Sprintf("the files are in %[1]s only, and its storage is another place: to bring them there, register it (`wsmount registry add %[1]s`), mount it (`wsmount %[2]s MOUNTPOINT`), and `cp -a %[1]s/. MOUNTPOINT`", o.Dir, o.ID))
 	}
 	if strings.TrimSpace(body) == "" || body == manifestfile.Body(t) {
-		body = "" // nobody wrote it
+		body = "" // it was not written by a person
 	}
 	text, err := manifestfile.Text(b.Workspace, body)
 	if err != nil {

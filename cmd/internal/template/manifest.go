@@ -40,9 +40,9 @@ func parse(text []byte) (*mountspec.Workspace, string, error) {
 	return w, string(body), nil
 }
 
-// newManifest is the manifest of a workspace that begins from a template: what it is about
-// is the template's, who owns it and where it lies is not. It says what is not taken over,
-// which is more where the template is not proven to be of the same owner.
+// newManifest is the manifest of a workspace that begins from a template: its description and
+// settings are the template's, its owner and place are not. It notes the keys that are not taken
+// over, which are more where the template is not proven to be of the same owner.
 func newManifest(base, t *mountspec.Workspace, own bool, origin mountspec.Origin, now time.Time) (*mountspec.Workspace, []string, error) {
 	def := *base
 	def.Description, def.Sandbox, def.Code, def.Policy, def.Defaults = t.Description, t.Sandbox, t.Code, t.Policy, t.Defaults
@@ -84,9 +84,9 @@ func newManifest(base, t *mountspec.Workspace, own bool, origin mountspec.Origin
 	return w, notes, nil
 }
 
-// storageLike is the storage of a new workspace with what the template's says of when files
-// are sent, and which are not: those of a directory are not published either. Where they lie
-// is not the template's to say. A note says what is not taken over.
+// storageLike is the storage of a new workspace with the sync and exclude of the template's:
+// excluded files of a directory are not published either. The place is not the template's
+// to choose. A note names the keys that are not taken over.
 func storageLike(own *mountspec.Storage, template mountspec.Block[mountspec.Storage]) (*mountspec.Storage, string) {
 	was := template.Inline
 	if was == nil {
@@ -94,7 +94,7 @@ func storageLike(own *mountspec.Storage, template mountspec.Block[mountspec.Stor
 	}
 	st := *own
 	st.Exclude = was.Exclude
-	if !was.Sync.Present() || mountspec.Direct(own.Provider) { // of which nothing is sent
+	if !was.Sync.Present() || mountspec.Direct(own.Provider) { // whose files are not sent
 		return &st, ""
 	}
 	st.Sync = was.Sync
@@ -105,9 +105,9 @@ func storageLike(own *mountspec.Storage, template mountspec.Block[mountspec.Stor
 	return &st, ""
 }
 
-// leaveOut takes out of the manifest of a new workspace what another owner's template asks
-// of hosts, or says of who may do what: a host grants by the address that asks, and that is
-// the new owner's, who has not asked. It says of each how to have it.
+// leaveOut takes requests to hosts, and policies, of another owner's template out of the
+// manifest of a new workspace: a host grants by the address that asks, and that is
+// the new owner's, who has not asked. It notes for each how to have it.
 func leaveOut(def *mountspec.Workspace) (notes []string) {
 	left := func(key, format string, args ...any) {
 		notes = append(notes, "not taken over from another owner's template: "+fmt.Sprintf(format, args...)+"; to have it, write it under "+key+" of the manifest")
@@ -136,7 +136,7 @@ func leaveOut(def *mountspec.Workspace) (notes []string) {
 }
 
 // checkRefs refuses a manifest that refers to files that do not go with it. Storage and
-// identities are not asked: no new workspace has them of its template.
+// identities are not checked: no new workspace has them of its template.
 func checkRefs(w *mountspec.Workspace, l bundle.List) error {
 	type named struct {
 		what string

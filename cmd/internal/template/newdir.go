@@ -15,7 +15,7 @@ import (
 )
 
 // A newDirectory is filled under another name beside its own, which it gets as a whole. That
-// other name says what it is for, so that a later call clears away what was left of one
+// other name tells its purpose, so that a later call clears away the files of one
 // that was killed.
 type newDirectory struct {
 	path, filled string
@@ -25,7 +25,7 @@ type newDirectory struct {
 	root         *os.Root // the same, to fill it
 }
 
-// newDir begins a directory that is not there, or is empty.
+// newDir begins a directory that does not exist, or is empty.
 func newDir(path string) (n *newDirectory, err error) {
 	n = &newDirectory{path: path, filled: filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".wsmount-init")}
 	mode, err := n.look()
@@ -107,13 +107,13 @@ func (n *newDirectory) appear() error {
 	if err := unix.Syncfs(int(n.lock.Fd())); err != nil {
 		return &fs.PathError{Op: "syncfs", Path: n.filled, Err: err}
 	}
-	if err := unix.Rename(n.filled, n.path); err != nil { // over nothing but an empty directory
+	if err := unix.Rename(n.filled, n.path); err != nil { // over an empty directory at most
 		return exit.New(exit.Failed, "%s cannot be made: %w", n.path, err).Hint("is there something in %s now, or mounted on it?", n.path)
 	}
 	return syncDir(filepath.Dir(n.path))
 }
 
-// discard takes away what was made under the other name.
+// discard removes the directory under the other name, and those made above it.
 func (n *newDirectory) discard() {
 	if n.root != nil {
 		os.RemoveAll(n.filled)
@@ -123,7 +123,7 @@ func (n *newDirectory) discard() {
 
 func (n *newDirectory) removeAbove() {
 	for _, dir := range n.made {
-		os.Remove(dir) // unless somebody has put something in it
+		os.Remove(dir) // unless it is not empty any more
 	}
 }
 
@@ -137,7 +137,7 @@ func (n *newDirectory) close() {
 }
 
 // undo takes away the files of a list, the directories that are empty then, and, unless it
-// was there before, the directory.
+// existed before, the directory.
 func (n *newDirectory) undo(l *bundle.List) {
 	root, err := os.OpenRoot(n.path)
 	if err != nil {

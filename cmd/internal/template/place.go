@@ -15,10 +15,10 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host"
 )
 
-// A Host is what the package asks of the machine.
+// A Host gives access to the machine.
 type Host struct {
 	*host.Resolver
-	State string // directory of mounts, working copies and logs, which are nobody else's; empty: not known
+	State string // directory of mounts, working copies and logs, private to the host; empty: not known
 }
 
 // A place is where the files of a workspace can be read.
@@ -27,8 +27,8 @@ type place struct {
 	parts []string // paths below it where other workspaces are
 }
 
-// placeOf is the directory of a workspace that has one, and else where it is mounted, with
-// what was changed there and not sent yet.
+// placeOf is the directory of a workspace that has one, and else its mount, with
+// changes that are not sent yet.
 func (h Host) placeOf(ctx context.Context, w *host.Resolved) (place, error) {
 	var p place
 	for _, c := range w.Children {
@@ -72,7 +72,7 @@ func isStill(root *os.Root, l *host.Local) bool {
 	return uint64(sys.Dev) == l.Dev && sys.Ino == l.Ino
 }
 
-// keep says why a path of a place is left out, beside what no bundle has.
+// keep says why a path of a place is left out, beside the paths that no bundle has.
 func (h Host) keep(p place, w *host.Resolved) (func(at string, dir bool) string, error) {
 	excluded, err := mountspec.CompileExclude(w.Storage.Exclude)
 	if err != nil {

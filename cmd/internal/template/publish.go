@@ -21,18 +21,18 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host"
 )
 
-// A Plan is what publishing a workspace would write.
+// A Plan lists the files that publishing a workspace would write.
 type Plan struct {
 	Workspace *host.Resolved
 	Content   *bundle.Content
-	Notes     []string // what a person should know
+	Notes     []string // for the user to know
 
 	h Host
 	p place
 }
 
-// Look collects what would be published of a workspace, if the host and its policy let it
-// be. The Plan holds a directory open until Close.
+// Look collects the files of a workspace for publishing, if the host and its policy allow
+// that. The Plan holds a directory open until Close.
 func Look(ctx context.Context, h Host, a mountspec.Address) (*Plan, error) {
 	w, err := h.Publishable(ctx, a)
 	if err != nil {
@@ -54,7 +54,7 @@ func Look(ctx context.Context, h Host, a mountspec.Address) (*Plan, error) {
 // Close lets go of the workspace's directory.
 func (p *Plan) Close() { p.p.root.Close() }
 
-// collect looks at what may be copied of a workspace. The place is open if there is no error.
+// collect lists the files of a workspace that may be copied. Without an error the place is open.
 func (h Host) collect(ctx context.Context, w *host.Resolved) (*bundle.Content, place, error) {
 	p, err := h.placeOf(ctx, w)
 	if err != nil {
@@ -85,7 +85,7 @@ func (h Host) collect(ctx context.Context, w *host.Resolved) (*bundle.Content, p
 	return c, p, nil
 }
 
-// refused is what a person is told of a workspace that cannot be copied.
+// refused is the error for a workspace that cannot be copied.
 func refused(w *host.Resolved, err error) error {
 	var found bundle.Credentials
 	var told *exit.Error
@@ -106,7 +106,7 @@ func refused(w *host.Resolved, err error) error {
 }
 
 // manifestOf is the text of a workspace's manifest, which is the one that was resolved, and
-// whether it stands among the files, or where their storage is only named.
+// whether it stands among the files, or elsewhere on the host.
 func manifestOf(root *os.Root, w *host.Resolved) (text []byte, isThere bool, err error) {
 	if text, err = readFile(root, bundle.Manifest); err == nil {
 		isThere = true
@@ -184,10 +184,10 @@ func interrupted() error {
 	return exit.New(exit.Failed, "interrupted").Hint("nothing was left behind")
 }
 
-// errThere ends what need not be written.
+// errThere ends a write that is not needed.
 var errThere = errors.New("the file is there already")
 
-// writeWhole makes a file that is not there, with all that write gives, on the disk. Until
+// writeWhole makes a new file with the output of write, and syncs it to the disk. Until
 // then it has no name, so that nothing is left of it however the program ends.
 func writeWhole(name string, write func(io.Writer) error) error {
 	dir := filepath.Dir(name)

@@ -9,7 +9,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/linediff"
 )
 
-// Shown is a Plan as it is shown, and what came of it.
+// Shown is a Plan as it is shown, and its result.
 type Shown struct {
 	Schema     string           `json:"schema"` // wsmount.publish/v1
 	Address    string           `json:"address"`
@@ -24,7 +24,7 @@ type Shown struct {
 	SHA256     string           `json:"sha256,omitempty"`
 }
 
-// Shown is what a person decides by.
+// Shown presents the plan for a person's decision.
 func (p *Plan) Shown() Shown {
 	w, c := p.Workspace.Workspace, p.Content
 	return Shown{Schema: "wsmount.publish/v1", Address: c.ID, Version: c.Version, Visibility: w.Publish.Visibility, Template: w.Publish.Template,

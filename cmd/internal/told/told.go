@@ -1,5 +1,5 @@
-// Package told says what became of a store and of secrets in a line each: the thing and the
-// cause, once, without the words of what the error came through.
+// Package told words errors of stores and of secrets in a line each: the thing and the
+// cause, once, without the texts of the layers between.
 //
 //	e.What = r.Address.String() + ": " + told.Store("https://minio.acme.test", err)
 //	isSecret := told.Secrets(e, err)
@@ -15,7 +15,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Store is an error of a store that lies at a place, or as it is if a provider has not said it.
+// Store words an error of the store at a place; an error of no provider stays as it is.
 func Store(place string, err error) string {
 	var p *providers.Error
 	if !errors.As(err, &p) {
@@ -24,10 +24,10 @@ func Store(place string, err error) string {
 	return place + ": " + p.Reason()
 }
 
-// unavailable is what package host says before the secrets that are not.
+// unavailable is the text of package host before secrets that are not available.
 const unavailable = "its credentials are not available"
 
-// Secrets has e, which says err, tell the secrets that are not available, if err is about
+// Secrets has e, whose text has that of err, name the unavailable secrets, if err is about
 // some: one in its own line, and of several each in another.
 func Secrets(e *exit.Error, err error) (is bool) {
 	var lines []string

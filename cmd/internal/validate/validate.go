@@ -1,6 +1,6 @@
-// Package validate finds everything that is wrong in a manifest, a host configuration or its
-// facts, each of which it knows by its name. It reads that one file: what the file refers to, and what the host
-// grants, is for resolve and doctor.
+// Package validate finds all errors in a manifest, a host configuration or its
+// facts, each of which it knows by its name. It reads that one file: references of the file, and
+// grants of the host, are for resolve and doctor.
 //
 //	name, findings, err := validate.File("~/notes", validate.Options{})
 package validate
@@ -26,7 +26,7 @@ import (
 // Options of File. The zero value works.
 type Options struct {
 	Strict bool   // warnings are errors
-	Home   string // what ~ means in a host configuration
+	Home   string // the directory of ~ in a host configuration
 }
 
 // File reads a file, or the WORKSPACE.md of a directory, and returns its name.
@@ -92,7 +92,7 @@ func knownProvider(name string) bool {
 	return slices.Contains(mountspec.Providers(), name) || daemon.Mountable(name)
 }
 
-// notBuiltIn adds what only this wsmount finds wrong: a provider of AIP-35 that
+// notBuiltIn adds the finding that is this wsmount's alone: a provider of AIP-35 that
 // it does not have. The manifest is valid all the same; a mount refuses it.
 func notBuiltIn(found, here mountspec.Findings) mountspec.Findings {
 	if found.Has(ruleProvider) {
@@ -136,8 +136,8 @@ func manifest(src mountspec.Source, o mountspec.Options) (found mountspec.Findin
 	return found, nil
 }
 
-// unheeded finds the limit of a policy that stands in a manifest, and that nothing
-// would be counted for in its storage, which stands there too: a mount refuses it.
+// unheeded finds a limit of an inline policy for which no act would ever be
+// counted in the manifest's inline storage: a mount refuses it.
 func unheeded(w *mountspec.Workspace) mountspec.Findings {
 	if w == nil || w.Storage.Inline == nil || w.Storage.Inline.Sync.Mode == mountspec.ModePullPush {
 		return nil

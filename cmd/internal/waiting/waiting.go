@@ -1,4 +1,4 @@
-// Package waiting tells a person at a terminal what a long wait is for.
+// Package waiting tells a person at a terminal the reason of a long wait.
 //
 //	defer waiting.For("mounting @acme/ops")()
 package waiting
@@ -12,11 +12,11 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/wrap"
 )
 
-// tellAfter is how long a person waits without being told for what.
+// tellAfter is how long a person waits without being told the reason.
 const tellAfter = time.Second
 
-// For tells it when the wait has lasted a second, unless it is done by then. Elsewhere than
-// at a terminal it does nothing.
+// For prints a reason when the wait has lasted a second, unless it is done by then. Without
+// a terminal it does nothing.
 func For(what string) (done func()) {
 	if !sandbox.IsTerminal(os.Stderr) {
 		return func() {}

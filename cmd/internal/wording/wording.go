@@ -1,5 +1,5 @@
 // Package wording words the commits of a working copy as its manifest asks for: the message
-// by sync.commit.template, the author and those who are named beside by IDENTITY.
+// by sync.commit.message_template, the author and the co-authors by IDENTITY.
 //
 //	a, err := wording.New(wording.Options{Workspace: "@acme/ops", Template: text, Who: who, Now: time.Now, ...})
 //	a.Summarize("quarterly figures")
@@ -17,17 +17,17 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Options are what an Author goes by.
+// Options have the sources of an Author.
 type Options struct {
 	Workspace string
 	Template  string                                           // "": that of the specification
 	Identity  []mountspec.IdentityEntry                        // of the manifest
 	Host      func(ref string) (mountspec.IdentityEntry, bool) // identities of the host configuration
-	Who       func() (operator, turn, conversation string)     // who acts at this moment
+	Who       func() (operator, turn, conversation string)     // of the present moment
 	Now       func() time.Time
 }
 
-// An Author words commits. Its methods may be called at the same time.
+// An Author words commits. Its methods may be called concurrently.
 type Author struct {
 	o        Options
 	template *mountspec.Template
@@ -38,7 +38,7 @@ type Author struct {
 	summary string     // of the commit under way
 }
 
-// New makes one. An error is one of the template.
+// New makes an Author. Its error is one of the template.
 func New(o Options) (*Author, error) {
 	template, err := mountspec.ParseTemplate(cmp.Or(o.Template, mountspec.DefaultTemplate))
 	if err != nil {

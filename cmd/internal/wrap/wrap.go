@@ -73,7 +73,7 @@ func Text(text string, margin, most int) string {
 }
 
 // Beginning is the beginning of a text, of whole lines where it can be, and how much of it is
-// left out. What is no UTF-8 is replaced, as JSON would.
+// left out. Bytes that are not UTF-8 are replaced, as JSON would.
 func Beginning(text string, most int) (kept string, omitted int) {
 	text = strings.ToValidUTF8(text, string(utf8.RuneError))
 	if len(text) <= most {

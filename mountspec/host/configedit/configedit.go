@@ -1,5 +1,5 @@
-// Package configedit adds to the text of a host configuration what it is to say beside what
-// it says. What a person wrote there stays, as yamledit has it.
+// Package configedit adds a value to the text of a host configuration. The parts that a
+// person wrote stay, as with yamledit.
 //
 //	text, err = configedit.Add(text, configedit.Addition{Path: []string{"allow_endpoints"}, Value: `"https://minio.acme.test"`, Item: true})
 package configedit
@@ -17,17 +17,17 @@ import (
 )
 
 // An Addition is a value that the configuration is to have at a path of keys, or an item of
-// the list there.
+// the list at that path.
 type Addition struct {
 	Path  []string
 	Value string // YAML, on one line
 	Item  bool
 }
 
-// Key is where the addition goes.
+// Key is the place of the addition.
 func (a Addition) Key() string { return strings.Join(a.Path, ".") }
 
-// Text is a text as a value of YAML, whatever is in it.
+// Text is a text as a value of YAML, whichever characters it has.
 func Text(s string) string {
 	quoted, _ := json.Marshal(s) // no string fails
 	return string(quoted)
@@ -40,8 +40,8 @@ func (c *Contradiction) Error() string {
 	return c.Key + " is " + c.Is + " already, and would be " + c.Wanted
 }
 
-// Add is text with the addition. What says so already stays as it is, and what says
-// otherwise is a *Contradiction.
+// Add is text with the addition. A text that has that value already stays as it is, and one
+// with another value is a *Contradiction.
 func Add(text []byte, a Addition) ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(a.Value), &doc); err != nil || len(doc.Content) == 0 {

@@ -1,6 +1,6 @@
-// Package copies keeps, in a directory of the host's own, what was fetched of elsewhere. It
-// promises that a directory has all of its files or, after a crash, perhaps none, never
-// some of two states, that nobody but the user can read them, and that no editor changes
+// Package copies keeps files that were fetched from elsewhere, in a directory of the host's
+// own. It promises that a directory has all of its files or, after a crash, perhaps none, never
+// some of two states, that only the user can read them, and that no editor changes
 // one by mistake.
 //
 //	err := copies.Replace("/home/ann/.config/wsmount/fetched/acme/site", map[string]string{"WORKSPACE.md": text})
@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Replace makes dir one that has these files, by their paths in it, and nothing else.
+// Replace gives dir these files, by their paths in it, and nothing else.
 func Replace(dir string, files map[string]string) (err error) {
 	above := filepath.Dir(dir)
 	if err := os.MkdirAll(above, 0o700); err != nil {
@@ -25,7 +25,7 @@ func Replace(dir string, files map[string]string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(next)) }() // what is there then: the old ones
+	defer func() { err = errors.Join(err, os.RemoveAll(next)) }() // by then the old files
 	for name, text := range files {
 		if err := write(next, name, text); err != nil {
 			return err

@@ -59,7 +59,7 @@ func Service(endpoint string) string {
 
 var defaultPorts = map[string]string{"https": "443", "http": "80", "ssh": "22", "git": "9418"}
 
-// Plain is an endpoint in the one wording that all of its wordings have: a host
+// Plain is an endpoint in one canonical wording: a host
 // in lower case, no default port, and no slash at the end.
 func Plain(endpoint string) string {
 	u, err := url.Parse(endpoint)
@@ -73,15 +73,15 @@ func Plain(endpoint string) string {
 // Origin is the scheme, the host and the port of a URL.
 func Origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
-// IsPublicName says whether a host is a name that could be public. Where it
-// leads is checked when it is dialed.
+// IsPublicName says whether a host is a name that could be public. The address
+// is checked when it is dialed.
 func IsPublicName(host string) bool {
 	_, err := netip.ParseAddr(host)
 	return err != nil && strings.Contains(host, ".")
 }
 
 // IsOwn says whether the endpoint is one that the service itself has:
-// nobody but the service answers there.
+// only the service answers at it.
 func IsOwn(u *url.URL, service string) bool {
 	h := strings.ToLower(u.Hostname())
 	if u.Scheme != "https" || u.Port() != "" && u.Port() != "443" {
@@ -126,7 +126,7 @@ func (a Allowed) Of(endpoint string) []string {
 	return out
 }
 
-// OfBucket is what the volume of a bucket may ask: the endpoint as the host lists it
+// OfBucket has the endpoints that the volume of a bucket may ask: the one that the host lists
 // (with the networks behind it), and the bucket in front of its name, where
 // clients put it.
 func (a Allowed) OfBucket(endpoint, service, bucket string) []string {

@@ -1,6 +1,6 @@
-// Package facts reads what the host shows of the moment: its hours, from which addresses
-// the principal acts, when the principal last gave a second factor, what others approved
-// and signed. Conditions of policies hold by it.
+// Package facts reads the facts that the host shows of the moment: its hours, from which
+// addresses the principal acts, when they last gave a second factor, the approvals and
+// signatures of others. Conditions of policies hold by them.
 //
 //	f := facts.File{Path: "/etc/wsmount/facts.yaml"}
 //	d := policy.Evaluate(layers, policy.Request{Facts: f.For("acme", "ops"), ...})
@@ -32,12 +32,12 @@ import (
 type File struct {
 	Path string // absolute; empty: the host shows nothing
 
-	mu    sync.Mutex     // guards what follows
-	stamp hostfile.Stamp // of what was read; zero: it is to be read again
+	mu    sync.Mutex     // guards the fields below
+	stamp hostfile.Stamp // of the content that was read; zero: it is to be read again
 	known *shown
 }
 
-// For is what the host shows of a workspace and of who works in it.
+// For has the facts that the host shows of a workspace and of its principal.
 func (f *File) For(owner, slug string) policy.Facts {
 	if f == nil || f.Path == "" {
 		return policy.Facts{}
@@ -55,7 +55,7 @@ func (f *File) For(owner, slug string) policy.Facts {
 	return out
 }
 
-// read reads the file, unless it is what was read before.
+// read reads the file, unless it has not changed since it was read.
 func (f *File) read() (*shown, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -78,7 +78,7 @@ func (f *File) read() (*shown, error) {
 	return s, nil
 }
 
-// shown is what a file shows.
+// shown has the facts of a file.
 type shown struct {
 	facts     policy.Facts // without approvals
 	approvals []approval
@@ -95,7 +95,7 @@ func parse(name string, data []byte) (*shown, mountspec.Findings) {
 	return s, yamlread.Document(name, data, s.top)
 }
 
-// Check finds everything that is wrong in a file of facts.
+// Check finds every error in a file of facts.
 func Check(name string, data []byte) mountspec.Findings {
 	_, found := parse(name, data)
 	return found
@@ -114,7 +114,7 @@ func (s *shown) top(v yamlread.Node) {
 	})
 }
 
-// moment reads a time; the zero one where that is none, which is told.
+// moment reads a time; the zero one, with a finding, for any other text.
 func moment(v yamlread.Node) time.Time {
 	s, ok := v.Text()
 	if !ok {
@@ -181,7 +181,7 @@ func (s *shown) addresses(v yamlread.Node) {
 	})
 }
 
-// by reads who approved or signed, whom nobody else can be.
+// by reads the one principal that approved or signed.
 func by(to *string) func(yamlread.Node) {
 	return func(n yamlread.Node) {
 		if text, ok := n.Text(); ok {

@@ -1,6 +1,6 @@
-// Package giturl reads the URL of a git server, and that of a repository there. It knows
+// Package giturl reads the URL of a git server, and that of one of its repositories. It knows
 // both ways in which git writes the address of a server over SSH, and promises that no
-// error shows a URL, which may hold a password, and that what it accepts has no character
+// error shows a URL, which may hold a password, and that a URL it accepts has no character
 // that a server's shell would read.
 //
 //	server, err := giturl.Parse("git@git.acme.test:")                         // ssh://git@git.acme.test/~
@@ -16,14 +16,14 @@ import (
 	"github.com/wsmount/wsmount/mountspec/netguard"
 )
 
-// Hint is how one is written.
+// Hint is how a URL is written.
 const Hint = "write it like https://git.acme.test, ssh://git@git.acme.test:22 or git@git.acme.test:"
 
 // scpLike is [user@]host:path, as git and scp take it; a path with "//" after
 // the colon is that of a URL.
 var scpLike = regexp.MustCompile(`^(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9._-]+):(.*)$`)
 
-// sshName is what a login, and what a path of a repository, may be: the server's
+// sshLogin and sshPath match a login and the path of a repository: the server's
 // shell reads the path.
 var (
 	sshLogin = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
@@ -48,7 +48,7 @@ func Parse(s string) (string, error) {
 		return "", err
 	}
 	s = strings.TrimRight(s, "/")
-	if scheme := strings.ToLower(s[:3]); scheme == "ssh" || scheme == "git" { // which others look for
+	if scheme := strings.ToLower(s[:3]); scheme == "ssh" || scheme == "git" { // callers compare it
 		s = scheme + s[3:]
 	}
 	return s, nil

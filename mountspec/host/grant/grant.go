@@ -1,5 +1,5 @@
-// Package grant compares what a manifest asks for with what the host
-// granted: addresses with patterns, paths with roots, keys with prefixes.
+// Package grant compares requests of a manifest with grants of the
+// host: addresses with patterns, paths with roots, keys with prefixes.
 //
 // It promises that every comparison is on whole parts: a grant for
 // guilds/acme is none for guilds/acme-evil, one for @acme/* is none for
@@ -17,7 +17,7 @@ import (
 )
 
 // Check says whether pattern can be read: "@owner/*", "@owner/slug" or "*",
-// which is everybody.
+// which matches every owner.
 func Check(pattern string) error {
 	if pattern == "*" {
 		return nil

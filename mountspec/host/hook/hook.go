@@ -1,5 +1,5 @@
-// Package hook says whom the host has told of what goes wrong in a mount: webhooks, and
-// programs. It reads that from the host configuration, and knows no manifest: no manifest can
+// Package hook reads where the host wants problems of a mount reported: to webhooks, and to
+// programs. It reads the host configuration, and knows no manifest: no manifest can
 // have anything sent, or run.
 //
 //	var hooks []hook.Hook
@@ -17,7 +17,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/yamlread"
 )
 
-// What may be told of.
+// Events that may be reported.
 const (
 	Conflict   = "conflict"
 	HeldBack   = "held-back"
@@ -25,12 +25,12 @@ const (
 	PushFailed = "push-failed"
 )
 
-// Events lists it.
+// Events lists them.
 func Events() []string { return []string{Conflict, HeldBack, PullFailed, PushFailed} }
 
 // A Hook is one webhook or one program.
 type Hook struct {
-	URL         string   // of a webhook; empty: it is another
+	URL         string   // of a webhook; empty: it is of another form
 	URLFrom     string   // slug of the secret that is the URL of a webhook
 	Credentials string   // slug of the secret that a webhook gets as a bearer token; empty: none
 	Command     []string // a program with its arguments
@@ -43,7 +43,7 @@ const DefaultTimeout = 10 * time.Second
 
 const mostSeconds = 300 // of Timeout
 
-// Name is what people call it: it shows no path of a URL and no argument, which may be secret.
+// Name is a name for people: it shows no path of a URL and no argument, which may be secret.
 func (h Hook) Name() string {
 	switch u, err := url.Parse(h.URL); {
 	case h.URLFrom != "":
@@ -56,10 +56,10 @@ func (h Hook) Name() string {
 	return "webhook"
 }
 
-// Wants reports whether it is to be told of an event.
+// Wants reports whether an event is sent to the hook.
 func (h Hook) Wants(event string) bool { return len(h.On) == 0 || slices.Contains(h.On, event) }
 
-// Files are those that decide what it does, as far as it names them.
+// Files are the files that decide the effect of the hook, as far as it names them.
 func (h Hook) Files() []string { return program.Program{Argv: h.Command}.Files() }
 
 // Read reads a list of hooks.
@@ -111,8 +111,8 @@ func readOne(v yamlread.Node) (Hook, bool) {
 	return h, true
 }
 
-// CheckScheme reports whether a webhook may be asked at a URL: credentials go where the way is
-// encrypted, or does not leave this machine.
+// CheckScheme reports whether a webhook may be called at a URL: credentials go only over an
+// encrypted connection, or to this machine.
 func CheckScheme(u *url.URL, credentials bool) bool {
 	addr, err := netip.ParseAddr(u.Hostname())
 	return u.Scheme == "https" || u.Scheme == "http" && (!credentials || err == nil && addr.IsLoopback())

@@ -1,9 +1,9 @@
 // Package hostfile reads files that carry the host's authority: its
 // configuration, its registry, its secrets.
 //
-// It knows who could have written a file, and promises that what it
+// It knows which users could have written a file, and promises that a file it
 // returns was written by root or by the user that runs the program, and
-// that nobody else could have put another file in its place: every
+// that no other user could have put another file in its place: every
 // directory and every symbolic link on the way is checked, as sshd does
 // with authorized_keys.
 //
@@ -23,7 +23,7 @@ import (
 )
 
 // Options of the checks. The zero value is: at most 1 MiB, readable by
-// anybody, owned by root or by the user of this process.
+// every user, owned by root or by the user of this process.
 type Options struct {
 	// Private refuses files that the group or others can read.
 	Private bool
@@ -33,11 +33,11 @@ type Options struct {
 	// user of this process (which is also right for root).
 	UID int
 	// NoSync lets WriteAtomic leave to the kernel when the disk has the file: a power
-	// loss may damage it. It is for what can be made again.
+	// loss may damage it. It is for content that can be made again.
 	NoSync bool
 }
 
-// A File is what Read found.
+// A File is the result of Read.
 type File struct {
 	// Path is where the bytes really lie: absolute, without symbolic links.
 	Path string
@@ -45,8 +45,8 @@ type File struct {
 	Stat unix.Stat_t // of before it was read
 }
 
-// ErrUntrusted matches refusals for reasons of owner or mode. A file that
-// is not there matches fs.ErrNotExist instead.
+// ErrUntrusted matches refusals for reasons of owner or mode. A missing
+// file matches fs.ErrNotExist instead.
 var ErrUntrusted = errors.New("can be changed or read by others")
 
 // An Error says which path was refused, why, and what to do about it.
@@ -65,7 +65,7 @@ func Read(path string, o Options) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The directory was checked, so nobody else can swap the last name;
+	// The directory was checked, so no other user can swap the last name;
 	// O_NONBLOCK keeps a FIFO from hanging the open.
 	fd, err := unix.Open(real, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -34,7 +34,7 @@ func OpenBeneath(root, rel string) (*os.File, error) {
 // ErrEscapes matches the refusal of a path that leaves its directory.
 var ErrEscapes = errors.New("leads out of its directory")
 
-// CheckPrivate refuses what is not a directory of this user that only the user can open.
+// CheckPrivate refuses a path that is not a directory of this user that only the user can open.
 func CheckPrivate(dir string) error {
 	var st unix.Stat_t
 	if err := unix.Lstat(dir, &st); err != nil {

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// Stations follows path as far as it exists: every symbolic link on the way, and
-// at the end where it leads. A link that is replaced leads to another file.
+// Stations lists every symbolic link on the way of path, as far as it exists, and last
+// the place where path leads. A link that is replaced leads to another file.
 func Stations(path string) []string {
 	var out []string
 	at, todo := "/", split(path)

@@ -68,8 +68,8 @@ func (w *walker) step() error {
 }
 
 // checkAt checks the directory that the next name is looked up in. In a
-// sticky one others can make names, but not replace ours; whatever they
-// make there is refused for its owner when it is used.
+// sticky one others can make names, but not replace ours; any file that they
+// make in it is refused for its owner when it is used.
 func (w *walker) checkAt() error {
 	var st unix.Stat_t
 	if err := unix.Lstat(w.at, &st); err != nil {

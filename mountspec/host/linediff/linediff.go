@@ -1,5 +1,5 @@
-// Package linediff shows a person what changed between two texts. It promises that no
-// line of a text can hide itself, or another, from who reads the difference.
+// Package linediff shows a person the changes between two texts. It promises that no
+// line of a text can hide itself, or another, from a reader of the difference.
 //
 //	for _, line := range linediff.Of(old, new) { fmt.Println(line) }
 package linediff
@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// maxDiff bounds the table of the comparison, in cells. What is larger is
-// shown as one block that goes and one that comes.
+// maxDiff bounds the table of the comparison, in cells. A larger difference is
+// shown as one removed and one added block.
 const maxDiff = 4 << 20
 
 // Of compares two texts by lines: "-" goes, "+" comes, " " stays. Lines
@@ -82,7 +82,7 @@ func marked(mark string, list []string) []string {
 	return out
 }
 
-// Visible escapes what a terminal would act on: a manifest must not be able
+// Visible escapes the characters that a terminal would act on: a manifest must not be able
 // to hide a line of its own difference.
 func Visible(s string) string {
 	var b strings.Builder

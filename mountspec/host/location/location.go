@@ -1,9 +1,9 @@
 // Package location says where the bytes of a workspace lie, without credentials, and which
 // places are one.
 //
-// It knows services, directories and paths, and neither grants nor manifests. What it
+// It knows services, directories and paths, and neither grants nor manifests. It
 // promises: two places of which a byte of one can be a byte of the other overlap, and the
-// name of a working copy changes with whatever moves its bytes.
+// name of a working copy changes with every change of the place of its bytes.
 //
 //	l := location.Location{Service: location.Dir, Prefix: "/srv/notes"}
 //	name := l.Fingerprint("/srv/notes/WORKSPACE.md")
@@ -74,7 +74,7 @@ func (l Location) SharesBytes(m Location, on *ondisk.Disks) bool {
 	return l.Overlaps(m) || l.Service == Dir && m.Service == Dir && on.Overlap(l.Prefix, m.Prefix)
 }
 
-// Is says whether l and m are one place, whichever provider leads there.
+// Is says whether l and m are one place, whichever provider leads to it.
 func (l Location) Is(m Location) bool {
 	return l.Service == m.Service && endpoint.Service(l.Endpoint) == endpoint.Service(m.Endpoint) && l.Prefix == m.Prefix && l.Branch == m.Branch &&
 		(l.Bucket == m.Bucket || l.Service == Git && strings.EqualFold(l.Bucket, m.Bucket))

@@ -1,8 +1,8 @@
-// Package memo keeps a value in a file that spares finding it out again.
+// Package memo keeps a value in a file, which saves finding it out again.
 //
 // The file belongs to the user, or root. One that is damaged, that others could have
-// written, or that does not begin with the head asked for, which says what the value
-// depends on, is as good as none. No power loss is waited out for it.
+// written, or that does not begin with the requested head, which names everything the value
+// depends on, is ignored. Write does not sync: a power loss may damage the file.
 //
 //	memo.Write(path, head, value)
 //	ok := memo.Read(path, head, &value)

@@ -1,4 +1,4 @@
-// Package near says what somebody who wrote a name that is not known may have meant.
+// Package near suggests the known name that a user probably meant with an unknown one.
 //
 //	hint := near.Hint("@acme/op", known, "register it")
 package near
@@ -9,7 +9,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 )
 
-// Hint is one that names the candidate that was probably meant, or
+// Hint names the candidate that was probably meant; without one it is
 // otherwise.
 func Hint(got string, candidates []string, otherwise string) string {
 	if n := mountspec.Nearest(got, candidates, 100, fold); n != "" {

@@ -1,6 +1,6 @@
 // Package ondisk compares directories by where their bytes lie. It knows that a directory
 // has more than one path where it, or one above or in it, is mounted a second time, and
-// promises to tell two such paths as far as this process sees its mounts.
+// promises to recognize two such paths as far as this process sees its mounts.
 //
 //	shared := ondisk.New().Overlap("/srv/notes", "/mnt/again")
 package ondisk
@@ -20,8 +20,8 @@ import (
 )
 
 // A diskPlace is where a directory lies on its disk, however many paths lead
-// there: a bind mount shows a part of a disk at a second path, where what is
-// above it has other names and other numbers.
+// to it: a bind mount shows a part of a disk at a second path, with other
+// names and inode numbers above it.
 type diskPlace struct {
 	disk string // major:minor
 	path string // from the root of the disk
@@ -32,7 +32,7 @@ func (p diskPlace) overlaps(q diskPlace) bool {
 	return p.disk == q.disk && grant.Overlaps(p.path, q.path)
 }
 
-// Disks are what was looked up of the directories and mounts of this machine for one
+// Disks caches lookups of the directories and mounts of this machine for one
 // comparison: many workspaces lie below the same directories, and on the same mount.
 type Disks struct {
 	names  map[string]name
@@ -40,14 +40,14 @@ type Disks struct {
 	mounts map[uint64]*mountinfo.Info
 }
 
-// A name is what there is at a path.
+// A name is the result of looking at a path.
 type name struct {
 	leads fileID // links followed
 	plain bool   // there are no links on the way, nor is it one
 	mount uint64 // of one that is plain; 0: not known
 }
 
-// A fileID is what a name leads to; zero: nothing that can be looked at.
+// A fileID identifies the target of a name; zero: it cannot be looked at.
 type fileID struct{ dev, ino uint64 }
 
 type knownPlace struct {
@@ -59,7 +59,7 @@ type knownPlace struct {
 func New() *Disks { return &Disks{names: map[string]name{}, places: map[string]knownPlace{}} }
 
 // Overlap reports whether a directory is another one or lies in it, or the other way
-// round, whatever their paths are. Neither need be there.
+// round, whichever paths they have. Neither need exist.
 func (d *Disks) Overlap(a, b string) bool {
 	if d.liesIn(a, b) || d.liesIn(b, a) {
 		return true
@@ -69,8 +69,8 @@ func (d *Disks) Overlap(a, b string) bool {
 }
 
 // Names are names of a directory, and of those that it lies in, itself among them: by path,
-// by what is at the path, and by its place on the disk. Of two that Overlap one has a name
-// among what the other lies in.
+// by the inode at the path, and by its place on the disk. Of two that Overlap one has a name
+// among those above the other.
 func (d *Disks) Names(dir string) (own, above []string) {
 	for p := filepath.Clean(dir); ; p = filepath.Dir(p) {
 		names := []string{"path " + p}
@@ -95,8 +95,8 @@ func (d *Disks) Names(dir string) (own, above []string) {
 	return own, above
 }
 
-// liesIn says whether dir is path or one of the directories above it, by what
-// they are and not by name.
+// liesIn says whether dir is path or one of the directories above it, by
+// inode and not by name.
 func (d *Disks) liesIn(path, dir string) bool {
 	top := d.look(dir).leads
 	if top == (fileID{}) {
@@ -112,7 +112,7 @@ func (d *Disks) liesIn(path, dir string) bool {
 	}
 }
 
-// look looks at a path once, without opening what is there: there may be thousands.
+// look looks at a path once, without opening it: there may be thousands.
 func (d *Disks) look(path string) name {
 	n, known := d.names[path]
 	if known {
@@ -149,7 +149,7 @@ func (d *Disks) place(dir string) knownPlace {
 	return p
 }
 
-// onDisk finds the place of a directory, which need not be there yet. It is not
+// onDisk finds the place of a directory, which need not exist yet. It is not
 // known where this process does not see its mounts (/proc).
 func (d *Disks) onDisk(dir string) (diskPlace, bool) {
 	dir = filepath.Clean(dir)
@@ -172,7 +172,7 @@ func (d *Disks) onDisk(dir string) (diskPlace, bool) {
 	return d.onMount(st.Mnt_id, path.Join(real, missing))
 }
 
-// onMount is the place of what lies on a mount at a path, which has no links.
+// onMount is the place on disk of a path on a mount; the path has no links.
 func (d *Disks) onMount(id uint64, real string) (diskPlace, bool) {
 	m := d.mountOf(id)
 	if m == nil || !grant.Overlaps(m.Mountpoint, real) {
@@ -182,8 +182,8 @@ func (d *Disks) onMount(id uint64, real string) (diskPlace, bool) {
 	return diskPlace{disk, path.Join(m.Root, strings.TrimPrefix(real, m.Mountpoint))}, true
 }
 
-// openNearest opens a directory, or the nearest one above it that is there, and
-// returns what is missing.
+// openNearest opens a directory, or the nearest one above it that exists, and
+// returns the missing rest of the path.
 func openNearest(dir string) (fd int, missing string) {
 	for p := filepath.Clean(dir); ; p = filepath.Dir(p) {
 		fd, err := unix.Open(p, unix.O_PATH|unix.O_CLOEXEC, 0)

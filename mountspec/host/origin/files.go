@@ -16,22 +16,22 @@ import (
 // revisions. It follows no link.
 type Source interface {
 	// Read returns a regular file, by its slash-separated path. fs.ErrNotExist where there
-	// is none; another error for what is no such file, or has more than most bytes.
+	// is none; another error for one that is not regular, or has more than most bytes.
 	Read(ctx context.Context, name string, most int64) ([]byte, error)
-	// Dirs names the directories in one, which need not be there: at most most.
+	// Dirs names the directories in one, which need not exist: at most most.
 	Dirs(ctx context.Context, name string, most int) ([]string, error)
-	// Close lets go of what is held for the reading, of which nothing is left to be lost.
+	// Close releases what the reading holds. It has no error: nothing can be lost.
 	Close()
 }
 
-// Bounds of what is read of one origin.
+// Bounds of the reading of one origin.
 const (
 	mostBytes = mountspec.MaxFrontmatter // of a file
 	mostFiles = 64
 )
 
-// Files are the manifests of one workspace at a source. Each is read once, so that what was
-// checked is what counts. It is for one goroutine.
+// Files are the manifests of one workspace at a source. Each is read once, so that the
+// content that was checked is the one in use. It is for one goroutine.
 type Files struct {
 	ctx context.Context
 	src Source

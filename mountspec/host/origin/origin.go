@@ -1,6 +1,6 @@
 // Package origin knows where a workspace lies together with its manifests, in a bucket or
-// a repository, and reads them there. It decides about nothing: whether there is such a
-// place, and who may read it, is for the storage block that an origin stands for.
+// a repository, and reads them from it. It decides nothing: the storage block that an origin
+// stands for decides whether the place exists, and who may read it.
 //
 //	p, err := origin.ParsePlace("github:acme/site#main")
 //	storage, err := origin.Origin{Place: p}.Storage(false, mountspec.Options{})
@@ -15,7 +15,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
-// An Origin is where a workspace lies, and how it is read there.
+// An Origin is where a workspace lies, and how it is read.
 type Origin struct {
 	Place    Place  `json:"place"`
 	Endpoint string `json:"endpoint,omitempty"` // of a bucket; empty: the host's own service, or that of the kind

@@ -69,7 +69,7 @@ func AtServer(server, text string) (Place, error) {
 	return Place{Kind: GitHub, Owner: owner, Repo: repo, Branch: branch}, nil
 }
 
-// String is what ParsePlace reads.
+// String writes a place as ParsePlace reads it.
 func (p Place) String() string {
 	if p.Kind != GitHub {
 		return strings.TrimSuffix(p.Kind+":"+p.Bucket+"/"+p.Prefix, "/")

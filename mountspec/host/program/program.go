@@ -1,5 +1,5 @@
 // Package program runs a program that the host configuration names: one that prints a secret,
-// or is told of what goes wrong.
+// or is sent reports of problems.
 //
 // It promises that only root and the user can have written it, that no shell reads its
 // arguments, that it gets nothing of the environment but PATH, HOME, USER, LOGNAME, LANG and
@@ -63,7 +63,7 @@ func (p Program) Files() []string {
 	return out
 }
 
-// Run runs the program. It reads in, and what it prints goes to out, either of which may be
+// Run runs the program, with in as its input; its output goes to out. Either may be
 // nil. An error of out ends it.
 func (p Program) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	prog, err := p.find()
@@ -110,7 +110,7 @@ func (p Program) environ() []string {
 	return env
 }
 
-// find finds what Argv[0] names and checks that only the host could have
+// find finds the program that Argv[0] names and checks that only the host could have
 // written it.
 func (p Program) find() (string, error) {
 	if len(p.Argv) == 0 || p.Argv[0] == "" {
@@ -132,7 +132,7 @@ func (p Program) find() (string, error) {
 	return "", fmt.Errorf("the command %s is in none of %s: write its absolute path", name, strings.Join(dirs, ", "))
 }
 
-// printed takes what a program prints until that is refused, which stops it.
+// printed passes on the output of a program until out refuses it, which stops the program.
 type printed struct {
 	to   io.Writer
 	err  error

@@ -10,7 +10,7 @@ import (
 var errJSON = errors.New("it is not JSON")
 
 // members calls f with the key of each member of a JSON object, and with the value as it is
-// written. What is in a value is passed over, and is for who decodes it: the text of a
+// written. Values are skipped, not decoded, which is the caller's task: the text of a
 // thousand manifests is not gone over for the few bytes beside each.
 func members(data []byte, f func(key string, value []byte) error) error {
 	i := space(data, 0)

@@ -9,7 +9,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/origin"
 )
 
-// A Registration is what `registry add` recorded of a workspace.
+// A Registration is the record that `registry add` made of a workspace.
 type Registration struct {
 	// Path is the real path of the WORKSPACE.md, or of the directory of a
 	// workspace without one.
@@ -17,9 +17,9 @@ type Registration struct {
 	OwnerID     string            `json:"owner_id"`
 	Fingerprint string            `json:"fingerprint"`
 	Location    location.Location `json:"location"`
-	Files       []Accepted        `json:"files,omitempty"` // the manifest first, then what it refers to
+	Files       []Accepted        `json:"files,omitempty"` // the manifest first, then files it refers to
 	// From is where the files were fetched from; copies of them are kept in the directory
-	// of Path. nil: they lie there.
+	// of Path. nil: the files lie in that directory.
 	From       *origin.Origin `json:"from,omitempty"`
 	AddedAt    time.Time      `json:"added_at"`
 	AcceptedAt time.Time      `json:"accepted_at"`
@@ -74,7 +74,7 @@ func (r *Registration) Differs(files []Accepted) string {
 	return ""
 }
 
-// Texts are the files of a workspace that lies elsewhere, by their paths there.
+// Texts are the files of a workspace that lies elsewhere, by their paths in it.
 func (r *Registration) Texts() origin.Recorded {
 	out := origin.Recorded{}
 	for _, f := range r.Files {

@@ -1,7 +1,7 @@
-// Package registry is the file in which the host keeps what was registered: of each
-// workspace where it lies, whose it is, and the text of what governs it.
+// Package registry is the file in which the host keeps the registered workspaces: of each
+// its place, its owner, and the text of the files that govern it.
 //
-// It knows the form of the file, and neither grants nor what a manifest means. One entry
+// It knows the form of the file, and neither grants nor the meaning of a manifest. One entry
 // that cannot be read takes nothing from the others. A mount needs the whole of one entry
 // and of all others only where they lie, so that an entry is decoded when it is asked for.
 //
@@ -27,9 +27,9 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/location"
 )
 
-// The form of the file has a version. An older wsmount passes over nothing that it does not
-// know, since that may be what keeps a credential from somebody: it refuses a file of a newer
-// form, and says so. So whoever adds a field that is not in an entry adds a form, and a file
+// The form of the file has a version. An older wsmount ignores no field that it does not
+// know, since the field may keep a credential from another owner: it refuses a file of a newer
+// form, and says so. So a new field that is not in an entry needs a new form, and a file
 // without that field keeps the older one.
 const (
 	first    = "wsmount/registry/v1"
@@ -37,7 +37,7 @@ const (
 	maxBytes = 256 << 20
 )
 
-// An InvalidError is what is wrong with the file as a whole.
+// An InvalidError is an error in the file as a whole.
 type InvalidError struct{ Err error }
 
 func (e *InvalidError) Error() string { return "the registry is not valid: " + e.Err.Error() }
@@ -51,8 +51,8 @@ func (e *NewerError) Error() string {
 	return "a newer wsmount wrote it: its form is " + e.Schema + ", and this one knows them up to " + schema
 }
 
-// A File is the registry as it was read. To ask it is safe from several goroutines; to
-// change it is not.
+// A File is the registry as it was read. Reading it is safe from several goroutines;
+// changing it is not.
 type File struct {
 	// UsualEnv is package usualenv's Known.Recorded.
 	UsualEnv *string
@@ -62,13 +62,13 @@ type File struct {
 	read  time.Time
 	names []string // of all entries, in order
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	entries map[string]*entry
 }
 
 // An entry is decoded as a whole, or as far as it was asked for.
 type entry struct {
-	text    json.RawMessage // as it is written; nil: it was put
+	text    json.RawMessage // as it is written; nil: the entry was put
 	decoded bool
 	whole   *Registration // nil: it is not decoded, or damaged
 	placed  bool
@@ -78,8 +78,8 @@ type entry struct {
 // New has no entries.
 func New() *File { return &File{entries: map[string]*entry{}} }
 
-// Read reads the file. last is what was read before, which is returned where the file is
-// still that; nil: nothing was. A file that is not there matches fs.ErrNotExist.
+// Read reads the file. last is the File of an earlier Read, which is returned where the
+// file has not changed; nil: none. A missing file matches fs.ErrNotExist.
 func Read(path string, last *File) (*File, error) {
 	if last != nil && last.stamp.Settled(last.read) && last.stamp.IsOf(path) {
 		return last, nil
@@ -156,7 +156,7 @@ func (f *File) Get(name string) (*Registration, bool) {
 }
 
 // IsDamaged reports whether there is an entry that cannot be read. It is kept as it is,
-// grants nothing, and stands in nobody's way but that of its own address.
+// grants nothing, and blocks its own address alone.
 func (f *File) IsDamaged(name string) bool {
 	_, ok := f.Get(name)
 	return !ok && f.entries[name] != nil
@@ -223,7 +223,7 @@ func (f *File) Remove(name string) {
 	f.names = slices.Sorted(maps.Keys(f.entries))
 }
 
-// Encode is the text of the file. What was not put is as it was read.
+// Encode is the text of the file. Entries that were not put are as they were read.
 func (f *File) Encode() ([]byte, error) {
 	out := struct {
 		Schema     string                     `json:"schema"`
@@ -250,7 +250,7 @@ func (f *File) Encode() ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// Digest tells the text that was read from others; "": there is no file.
+// Digest is the SHA-256 of the text that was read; "": there is no file.
 func (f *File) Digest() string {
 	if f.data == nil {
 		return ""

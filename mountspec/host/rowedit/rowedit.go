@@ -1,9 +1,9 @@
-// Package rowedit changes what is said of a workspace: its row, which is its entry of
+// Package rowedit changes the description of a workspace: its row, which is its entry of
 // workspaces in the host configuration, and its WORKSPACE.md.
 //
 // It knows how each key of a row is written in a manifest, and reads and writes texts
 // alone. It promises that the rest of a text stays as a person wrote it, as yamledit does,
-// and that an id does not change. Whether what results is valid is for who reads it.
+// and that an id does not change. Its callers check whether the result is valid.
 //
 //	values, err := rowedit.Parse([]string{"name=Notes", "tags=[a, b]"})
 //	config, err = rowedit.Row(config, address, values)
@@ -24,7 +24,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/yamledit"
 )
 
-// A Value is what a key is to be. A nil Node takes the key out.
+// A Value is the new value of a key. A nil Node takes the key out.
 type Value struct {
 	Key  string
 	Node *yaml.Node
@@ -32,7 +32,7 @@ type Value struct {
 
 // A form is how a key of a row is written.
 type form struct {
-	plain    bool     // its value is a text, whatever it looks like
+	plain    bool     // its value is a text, even if it looks like another type
 	path     []string // in a manifest
 	required bool     // a manifest without it is none, and keeps its own
 }
@@ -57,8 +57,8 @@ var ErrID = errors.New("an id does not change: a workspace with another one is a
 // Keys are those that can be changed.
 func Keys() []string { return slices.Sorted(maps.Keys(forms)) }
 
-// Parse reads words of the form KEY=VALUE, where VALUE is a text or, for what is more
-// than a text, YAML. An empty VALUE takes the key out.
+// Parse reads words of the form KEY=VALUE, where VALUE is a text or, for a value that is no
+// text, YAML. An empty VALUE takes the key out.
 func Parse(words []string) ([]Value, error) {
 	var out []Value
 	for _, word := range words {
@@ -89,7 +89,7 @@ func Parse(words []string) ([]Value, error) {
 	return out, nil
 }
 
-// set is yamledit.Set, which leaves what has the value already as it is written.
+// set is yamledit.Set, but leaves an equal value as it is written.
 func set(text []byte, path []string, n *yaml.Node) ([]byte, error) {
 	var is, becomes any
 	if has, err := yamledit.At(text, path); err == nil && has != nil && n != nil && has.Decode(&is) == nil && n.Decode(&becomes) == nil && reflect.DeepEqual(is, becomes) {
@@ -136,7 +136,7 @@ func Manifest(text []byte, values []Value) ([]byte, error) {
 }
 
 // InManifest is the value of a key of a row as a manifest has it: a storage that is
-// written out stands under inline there.
+// written out stands under the key inline.
 func InManifest(key string, n *yaml.Node) *yaml.Node {
 	if key == "storage" && n != nil && yamledit.Has(n, "provider") {
 		return yamledit.Mapping("inline", n)

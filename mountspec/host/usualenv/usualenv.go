@@ -1,8 +1,8 @@
-// Package usualenv says whose the usual variables of the host's environment are, such as
-// AWS_ACCESS_KEY_ID: those that a storage has without the host configuration listing them.
+// Package usualenv says to which owner the usual variables of the host's environment belong,
+// such as AWS_ACCESS_KEY_ID, which a storage has without the host configuration listing them.
 //
 // They are the credentials of one person, so one owner has them: the one whose workspace
-// was the first in the registry. The registry records it, and so it stays: who is
+// was the first in the registry. The registry records it, and so it stays: an owner who is
 // registered later neither gets them nor takes them away.
 //
 //	known := usualenv.Known{Recorded: registry.UsualEnv, Registered: addresses}
@@ -16,17 +16,17 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 )
 
-// Known is what a host knows of its workspaces.
+// Known is the host's knowledge of its workspaces.
 type Known struct {
 	// Recorded is the owner that the registry has on record, "" for none of its owners; nil:
 	// it has none, or an older wsmount wrote it.
 	Recorded *string
 	// Registered are the addresses in the registry, Listed those in the host configuration.
-	// What is no address is somebody else's.
+	// An entry that is no address belongs to another owner.
 	Registered, Listed []string
 }
 
-// Entering is what the registry is to record when a workspace of owner is entered.
+// Entering is the value for the registry to record when a workspace of owner is entered.
 func (k Known) Entering(owner string) *string {
 	if k.Recorded != nil && len(k.Registered) > 0 {
 		return k.Recorded
@@ -39,7 +39,7 @@ func (k Known) Entering(owner string) *string {
 	if len(k.Registered) == 0 {
 		owners = append(owners, owner)
 	}
-	if slices.Sort(owners); owners[0] != owners[len(owners)-1] { // the environment could be another's
+	if slices.Sort(owners); owners[0] != owners[len(owners)-1] { // it could belong to another
 		owners[0] = ""
 	}
 	return &owners[0]

@@ -1,12 +1,12 @@
 // Package yamledit changes one value of a YAML text that a person wrote, and leaves the
 // rest as it was written.
 //
-// It knows text and where its values stand, and nothing of what they mean. It promises:
+// It knows text and where its values stand, and not their meaning. It promises:
 //
 //   - Only the lines of the smallest entry in block style that holds the value are
 //     written anew; every other byte stays.
 //   - Order, comments and the values beside it are kept. A text for which that cannot be
-//     promised, which Set finds out by reading what it wrote, is refused.
+//     promised, which Set finds out by reading its result, is refused.
 //
 // One use:
 //
@@ -85,7 +85,7 @@ func Set(text []byte, path []string, val *yaml.Node) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What was written is read again and compared with what was meant.
+	// The result is read again and compared with the intended one.
 	got, err := parse(out)
 	if err != nil {
 		return nil, errKept
@@ -192,7 +192,7 @@ func remarks(text []byte) (list [][]byte) {
 	return list
 }
 
-// trim leaves out of the lines of a pair what follows it: empty lines, and comments that
+// trim leaves the lines that follow a pair out of it: empty lines, and comments that
 // are not indented more than its key.
 func trim(lines [][]byte, from, to, indent int) int {
 	for ; to > from; to-- {
@@ -261,7 +261,7 @@ func put(n *yaml.Node, path []string, val *yaml.Node) error {
 	return nil
 }
 
-// equal compares values, whatever they look like.
+// equal compares values, however they are written.
 func equal(a, b *yaml.Node) bool {
 	return a != nil && b != nil && a.Kind == b.Kind && a.ShortTag() == b.ShortTag() && a.Value == b.Value && slices.EqualFunc(a.Content, b.Content, equal)
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // The functions that read a document also describe it. Given a node that stands for every
-// valid one, they find each key that they know, and nothing wrong; what they ask for is
-// recorded in a JSON Schema, which so is that of what is read.
+// valid one, they find each key that they know, and no error; each read is recorded
+// in a JSON Schema, which so is that of the documents that they read.
 
 // Outline is the JSON Schema of the documents that read reads.
 func Outline(read func(Node)) *jsonschema.Schema {

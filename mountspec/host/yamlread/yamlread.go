@@ -1,12 +1,12 @@
-// Package yamlread reads a YAML document of which every key is known, and collects all that is
-// wrong in it, each with its line and what to do, rather than stopping at the first.
+// Package yamlread reads a YAML document of which every key is known, and collects all of
+// its errors, each with its line and what to do, rather than stopping at the first.
 //
 //	findings := yamlread.Document("config.yaml", data, func(v yamlread.Node) {
 //		v.Object(yamlread.Fields{"name": func(n yamlread.Node) { n.Into(&name) }})
 //	})
 //
-// It knows nothing of what values mean. It refuses anchors, aliases, merges and keys that are
-// there twice: what a person reads is what counts.
+// It does not know the meaning of values. It refuses anchors, aliases, merges and keys that
+// occur twice: only values that a person reads in the text may count.
 package yamlread
 
 import (
@@ -41,8 +41,8 @@ type Node struct {
 // Fields say how each key of a mapping is read.
 type Fields map[string]func(Node)
 
-// Document reads the one mapping of a document, which may be empty, and returns what was
-// found wrong on the way, from its top to its end.
+// Document reads the one mapping of a document, which may be empty, and returns the
+// findings, from its top to its end.
 func Document(name string, data []byte, read func(Node)) mountspec.Findings {
 	r := &reader{name: name}
 	if v, ok := r.document(data); ok {
@@ -54,10 +54,10 @@ func Document(name string, data []byte, read func(Node)) mountspec.Findings {
 	return r.findings
 }
 
-// Fail keeps that the value is wrong, by which rule, and what to do.
+// Fail records that the value is wrong, by which rule, and a hint for the user.
 func (v Node) Fail(rule, hint, format string, args ...any) {
 	if v.described() {
-		return // nothing is wrong with what is described
+		return // a description has no errors
 	}
 	f := mountspec.Finding{File: v.r.name, Path: v.path, Rule: rule, Hint: hint, Message: fmt.Sprintf(format, args...), Line: 1, Column: 1}
 	if v.YAML != nil {
@@ -93,7 +93,7 @@ func (v Node) Object(f Fields) {
 	})
 }
 
-// Each reads a mapping with free keys. Keys that are there twice, aliases
+// Each reads a mapping with free keys. Keys that occur twice, aliases
 // and merges are findings.
 func (v Node) Each(f func(key string, at, val Node)) {
 	if v.described() {
@@ -135,7 +135,7 @@ func (v Node) Items(f func(Node)) {
 	}
 }
 
-// Text reads a scalar as it is written, whatever type YAML would give it.
+// Text reads a scalar as it is written, whichever type YAML would give it.
 func (v Node) Text() (string, bool) {
 	if v.described() {
 		v.describeText()
@@ -166,7 +166,7 @@ func (v Node) Texts() []string {
 // Into reads a text; "" if there is none.
 func (v Node) Into(s *string) { *s, _ = v.Text() }
 
-// MaybeEmpty reads a text that says something when it is empty, too.
+// MaybeEmpty reads a text that has a meaning when it is empty, too.
 func (v Node) MaybeEmpty() (string, bool) {
 	if v.YAML.Kind == yaml.ScalarNode && v.YAML.Tag == "!!str" && v.YAML.Value == "" {
 		return "", true

@@ -71,7 +71,7 @@ func (s *Schema) Document() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Types are what a value may be.
+// Types are the types that a value may have.
 type Types []string
 
 // MarshalJSON implements json.Marshaler: one type stands without a list.
