@@ -86,7 +86,7 @@ func NewResolver(o Options) (*Resolver, error) {
 		return nil, err
 	}
 	r.vault, err = secrets.NewVault(secrets.VaultOptions{Entries: r.cfg.Secrets, AllowEnv: r.cfg.AllowEnv,
-		Lookup: o.Lookup, Audit: o.Audit, Logger: o.Logger})
+		Lookup: o.Lookup, Audit: o.Audit})
 	if err != nil {
 		return nil, &Error{Class: Invalid, Where: r.cfg.Path, What: "the host configuration is not valid", Err: err, Hint: "keep one of them"}
 	}

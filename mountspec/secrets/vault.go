@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 
 	"github.com/wsmount/wsmount/mountspec"
@@ -35,7 +34,6 @@ type VaultOptions struct {
 	// Lookup reads the environment that the program started with. nil: empty.
 	Lookup func(name string) (string, bool)
 	Audit  *audit.Log
-	Logger *slog.Logger // nil: silent
 }
 
 // A Vault answers for the host's secrets. It is safe for concurrent use and

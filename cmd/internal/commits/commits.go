@@ -1,4 +1,4 @@
-// Package commits has every commit of a store checked, worded and reported, whoever makes
+// Package commits has every commit of a store checked, worded and reported, whatever makes
 // it: the working copy makes some by itself, and only a provider call has the files of a commit.
 //
 //	tool := commits.New(p, providers.WrapOptions{})
