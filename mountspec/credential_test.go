@@ -132,6 +132,16 @@ func TestCredentialsAreNotSaid(t *testing.T) {
 	}
 }
 
+// A credential that is a key is refused for what it is, at any depth.
+func TestCredentialAsAKey(t *testing.T) {
+	secret := "ghp" + "_" + strings.Repeat("z9Q", 12)
+	for _, inside := range []string{"bucket: files, «" + secret + ": x", "x: { y: { «" + secret + ": x } }"} {
+		text, _, _ := ruleCase{kind: "STORAGE", lines: "metadata: { " + inside + " }\n"}.text(t)
+		_, findings := parseKind("STORAGE.md", []byte(text), Options{})
+		assert.Contains(t, findings.Error(), "a key here looks like")
+	}
+}
+
 // A directory may be called anything; the same text under another key is still
 // refused.
 func TestPathThatLooksLikeACredential(t *testing.T) {

@@ -81,6 +81,31 @@ func TestTTLBeginsWithTheListing(t *testing.T) {
 	assert.Equal(t, s.o.Belief.KernelTTL(table.Root, v.Inode(table.Root)), 100*time.Millisecond, "the kernel believes it for")
 }
 
+// A look that joins a listing which began longer ago than the TTL lists again: others may have
+// changed the directory since.
+func TestLookBesideAnOldListing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, memory.Options{}, nil)
+		s.tamper("d/f")
+		s.walk("d/f")
+		s.later(2 * time.Second)
+		gate, reached := s.answerLate(providers.MethodList)
+		looks := make(chan error)
+		look := func() { looks <- s.Load(someone, s.known("d")) }
+		go look()
+		<-reached
+		s.later(2 * time.Second)
+		s.tamper("d/g")
+		go look()
+		synctest.Wait() // it has joined
+		close(gate)
+		for range 2 {
+			assert.OK(t, <-looks)
+		}
+		assert.Slice(t, s.names("d"), []string{"f", "g"}, "names after the second look")
+	})
+}
+
 // Where the remote says nothing of what was asked for, or what it says cannot be recorded, names
 // are shown as they were; not for an open, where the disk is full, nor where none are known.
 func TestNamesWithoutAnAnswer(t *testing.T) {

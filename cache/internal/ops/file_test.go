@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
@@ -103,6 +104,11 @@ func TestOpened(t *testing.T) {
 	for _, o := range []fs.Opened{dirty, beside, clean} {
 		o.File.Release()
 	}
+	ino = w.there("held", "hello") // by a program of the mount before, which goes on writing it
+	w.update(func(tx *tree.Tx) { tx.Edit(table.Ino(ino)).Writing = true })
+	held := w.open(ino, syscall.O_RDONLY)
+	assert.False(t, held.PassRead, "content that another may be writing is passed through")
+	held.File.Release()
 	far := w.open(w.there("far", strings.Repeat("x", firstFetch+1)), syscall.O_RDONLY)
 	assert.False(t, far.PassRead, "content that did not come yet is passed through")
 	far.File.Release()

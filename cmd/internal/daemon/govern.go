@@ -162,16 +162,10 @@ func (b *builder) child(c host.Child, at string) error {
 }
 
 // inherit makes the parts inside a read-only part read-only too, whichever
-// workspace mounts them there: nothing loosens a refusal. The outer parts (shorter
-// paths) come first, so that it reaches every depth.
+// workspace mounts them there: nothing loosens a refusal.
 func (b *builder) inherit() {
 	parts := b.tree.Sources
-	order := make([]int, len(parts))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(i, j int) int { return len(parts[i].At) - len(parts[j].At) })
-	for _, i := range order {
+	for i := range parts {
 		for j := range parts {
 			if i == j || !mountpoint.Within("/"+parts[i].At, "/"+parts[j].At) {
 				continue

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -60,6 +61,11 @@ func TestRetriesAreDue(t *testing.T) {
 	assert.Equal(t, due(true, true), [2]bool{true, false}, "at first")
 	now = now.Add(syncpolicy.FirstPause)
 	assert.Equal(t, due(true, true), [2]bool{true, true}, "soon")
+	r.pushed(fmt.Errorf("push: %w", context.Canceled))
+	assert.Equal(t, due(true, false), [2]bool{true, false}, "after a push that was canceled")
+	assert.True(t, r.push.fails() == nil, "a push that was canceled has failed")
+	r.due(true, true)
+	now = now.Add(syncpolicy.FirstPause)
 	r.pushed(providers.ErrUnavailable)
 	r.proposed(providers.ErrPermission)
 	assert.Equal(t, due(true, true), [2]bool{false, false}, "after both have failed")

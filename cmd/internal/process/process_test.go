@@ -15,7 +15,7 @@ func TestDropEnvironment(t *testing.T) {
 	}
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	t.Setenv("NOTIFY_SOCKET", "@systemd")
-	t.Setenv("PATH", "/usr/bin:bin::/mnt/ws/bin:/mnt/ws:/mnt/ws2/bin:.")
+	t.Setenv("PATH", "/usr/bin:bin::/mnt/ws/bin:/mnt/ws:/mnt/ws2/bin:.:/mnt/x/../ws/bin:/usr/../mnt/ws")
 	lookup := Environment()
 	DropEnvironment("/mnt/ws")
 	want := map[string]string{"PATH": "/usr/bin:/mnt/ws2/bin", "NOTIFY_SOCKET": "@systemd"}
