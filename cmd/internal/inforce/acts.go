@@ -50,7 +50,7 @@ func OpenActs(o ActsOptions) (*Acts, error) {
 	return a, nil
 }
 
-// load reads the past actions, if another process may have written the file since. mu is held.
+// load reads the past actions, if another process may have written the file since. mu guards it.
 func (a *Acts) load() error {
 	if a.done != nil && a.stamp.IsOf(a.o.Path) && a.stamp.Settled(a.read) {
 		return nil
