@@ -128,7 +128,8 @@
 // carries an operation id that was recorded before, so that an answer that got lost is
 // not taken for the change of another writer, after a crash too. Policy.Conflict says
 // which side wins a race; only LastWriterWins overwrites, and keeps the overwritten content
-// in the history.
+// in the history. Content that is too large for the history is not overwritten: that is a
+// conflict.
 //
 // A name that the remote cannot have (Capabilities.Names), and extended attributes for
 // which it has no room, are refused at the call. A change that the remote refuses, for its

@@ -163,20 +163,24 @@ func (r remembering) StaysLocal(at *tree.View, l table.Link, n *table.Inode) boo
 }
 
 // keepRemote has the history take the remote's entry under a name, which is about to be
-// overwritten. Content larger than most bytes is only noted.
-func (v *Volume) keepRemote(ctx context.Context, l table.Link, at providers.Locator, info providers.Info, most int64) error {
+// overwritten. It reports false for content of more than most bytes, which the history cannot
+// have: then it is not to be overwritten.
+func (v *Volume) keepRemote(ctx context.Context, l table.Link, info providers.Info, most int64) (kept bool, err error) {
+	if info.Kind == providers.KindFile && info.Size > most {
+		return false, nil
+	}
 	var made files.Made
-	if info.Kind == providers.KindFile && info.Size <= most {
-		c, err := v.p.Read(ctx, at, providers.ReadOptions{Version: info.Version})
+	if info.Kind == providers.KindFile {
+		c, err := v.p.Read(ctx, info.Locator, providers.ReadOptions{Version: info.Version})
 		if err != nil {
-			return err
+			return false, err
 		}
 		defer c.Body.Close()
-		if made, err = files.Make(ctx, v.tree, v.store, at.String(), c.Body); err != nil {
-			return err
+		if made, err = files.Make(ctx, v.tree, v.store, info.Locator.String(), c.Body); err != nil {
+			return false, err
 		}
 	}
-	return v.history.Overwritten(l, at, info, made.Ino)
+	return true, v.history.Overwritten(l, info.Locator, info, made.Ino)
 }
 
 // Actor says on whose behalf files change, for the history.

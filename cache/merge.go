@@ -13,6 +13,10 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
+// ErrTooLarge says that a conflict cannot end with the remote's version overwritten, which the
+// history has no room for.
+var ErrTooLarge = merge.ErrTooLarge
+
 // ErrNoConflict says that nothing is held back as a conflict at a path.
 var ErrNoConflict = merge.ErrNoConflict
 
@@ -44,8 +48,8 @@ func newMerger(v *Volume) *merge.Merger {
 		},
 		Remote: merge.Remote{List: v.listings.Learn, FetchTarget: v.fetchTarget, AwaitPlace: v.sent.Place},
 		Past: merge.Past{
-			Keep: func(ctx context.Context, l table.Link, info providers.Info) error {
-				return v.keepRemote(ctx, l, info.Locator, info, v.o.Policy.History.Bytes)
+			Keep: func(ctx context.Context, l table.Link, info providers.Info) (bool, error) {
+				return v.keepRemote(ctx, l, info, v.o.Policy.History.Bytes)
 			},
 			PreviousHead: v.readPreviousHead,
 		},

@@ -14,6 +14,25 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
+// The last writer does not overwrite a version that the history has no room for.
+func TestLastWriterLeavesWhatCannotBeKept(t *testing.T) {
+	large := strings.Repeat("theirs ", 100)
+	w := newScene(t, holding("f", "one"), held(LastWriterWins), func(_ *world, o *Options) { o.Policy.History.Bytes = 64 })
+	w.do("put f ours")
+	w.tamper("f", large)
+	w.commit()
+	w.backend("f: " + large)
+	w.sees("f: ours")
+	all := w.v.Conflicts()
+	assert.Must(t, len(all) == 1, all)
+	assert.Contains(t, all[0].Reason, "larger than the history")
+	assert.Is(t, w.v.Resolve(t.Context(), "f", Resolution{Keep: SideOurs}), ErrTooLarge)
+	w.ok(w.v.Resolve(t.Context(), "f", Resolution{Both: true}))
+	w.commit()
+	assert.Equal(t, len(w.v.Conflicts()), 0, "conflicts")
+	w.backend("f: "+large, "f.conflict-"+short("ours")+": ours")
+}
+
 // A commit says which names were in conflict, also where that was decided at once;
 // one that finds none says none.
 func TestCommitCountsConflicts(t *testing.T) {

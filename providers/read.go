@@ -14,7 +14,7 @@ func All(ctx context.Context, p Provider, l Locator, opts ListOptions) iter.Seq2
 	return func(yield func(Info, error) bool) {
 		for {
 			page, err := p.List(ctx, l, opts)
-			if err != nil {
+			if err = PageError(opts, err); err != nil {
 				yield(Info{}, err)
 				return
 			}
@@ -29,6 +29,20 @@ func All(ctx context.Context, p Provider, l Locator, opts ListOptions) iter.Seq2
 			opts.Token = page.Next
 		}
 	}
+}
+
+// ErrBrokenOff says that a later page of a listing is not there: the earlier pages are not the
+// whole directory. The listing is to begin anew, and its first page says whether the directory is
+// gone. It is an ErrUnavailable.
+var ErrBrokenOff = Kinded(errors.New("a later page of the listing is not there"), ErrUnavailable)
+
+// PageError is the error of a page that List was asked for with these options: ErrNotExist says
+// that the directory is gone if it is of the first page, and is ErrBrokenOff of a later one.
+func PageError(o ListOptions, err error) error {
+	if o.Token != "" && errors.Is(err, ErrNotExist) {
+		return fmt.Errorf("%w: %v", ErrBrokenOff, err)
+	}
+	return err
 }
 
 // Fetch reads a whole range into memory and checks its length against the size in Info; a

@@ -177,7 +177,7 @@ func (c *comparison) listTree() error {
 				return errDear
 			}
 			page, err := c.p.List(ctx, providers.Locator{}, opts)
-			if err = brokenOff(opts, err); err != nil {
+			if err = providers.PageError(opts, err); err != nil {
 				return err
 			}
 			waiting.Progressed(c.w, &got, 1)

@@ -181,7 +181,7 @@ func (h *remoteDir) gatherPages(w revision.Waiting, p providers.Provider, mine *
 		opts := providers.ListOptions{}
 		for {
 			page, err := p.List(ctx, h.at, opts)
-			if err = brokenOff(opts, err); err != nil {
+			if err = providers.PageError(opts, err); err != nil {
 				h.of.failed(err)
 				return err
 			}
@@ -194,18 +194,6 @@ func (h *remoteDir) gatherPages(w revision.Waiting, p providers.Provider, mine *
 			}
 		}
 	})
-}
-
-// errBrokenOff says that a later page of a listing is not there: the earlier pages are not the
-// whole. The listing begins anew, and its first page says whether the directory is gone.
-var errBrokenOff = providers.Kinded(errors.New("a later page of the listing is not there"), providers.ErrUnavailable)
-
-// brokenOff is the error of one page.
-func brokenOff(o providers.ListOptions, err error) error {
-	if o.Token != "" && errors.Is(err, providers.ErrNotExist) {
-		return fmt.Errorf("%w: %v", errBrokenOff, err)
-	}
-	return err
 }
 
 // failed notes that a listing was not answered, before it is tried again.

@@ -38,7 +38,7 @@ func (h *remoteDir) gatherTree(w revision.Waiting, mine *tree.Observation) (done
 		entries, last, err := r.Bring(func(o providers.ListOptions) (providers.Page, error) { return h.of.listPage(w, h.at, o) })
 		isDeep := slices.ContainsFunc(entries, h.isBelow)
 		switch {
-		case errors.Is(err, providers.ErrUnsupported), errors.Is(err, errBrokenOff):
+		case errors.Is(err, providers.ErrUnsupported), errors.Is(err, providers.ErrBrokenOff):
 			r.Drop()
 			return false, nil
 		case err != nil:
@@ -72,7 +72,7 @@ func (ls *Listings) listPage(w revision.Waiting, at providers.Locator, o provide
 		w.Moved()
 		return nil
 	})
-	return page, brokenOff(o, err)
+	return page, providers.PageError(o, err)
 }
 
 // adoptTree makes the directories below known, unless there was an error. One that fails is listed

@@ -23,8 +23,7 @@ func (i *inquiry) answer() {
 		var a answer
 		switch q.what {
 		case askKeep:
-			a.err = i.keepTheirs(q)
-			a.kept = a.err == nil
+			a.kept, a.err = i.keepTheirs(q)
 		case askNames:
 			a.count, a.err = i.countNames(q.head, q.at)
 		case askOurs:
@@ -45,13 +44,14 @@ func (i *inquiry) answer() {
 	}
 }
 
-// keepTheirs puts a version that is about to be overwritten into the history. Content larger than
-// the whole history may be is only noted, not kept.
-func (i *inquiry) keepTheirs(q query) error {
-	return i.v.o.Volume.Retry(i.ctx, func(ctx context.Context) error {
-		err := i.v.o.Past.Keep(ctx, q.l, q.info)
+// keepTheirs puts a version that is about to be overwritten into the history; false: it is too
+// large for that.
+func (i *inquiry) keepTheirs(q query) (kept bool, err error) {
+	err = i.v.o.Volume.Retry(i.ctx, func(ctx context.Context) (err error) {
+		kept, err = i.v.o.Past.Keep(ctx, q.l, q.info)
 		return err
 	})
+	return kept, err
 }
 
 // compareBytes is the size up to which content is fetched for a comparison; the remote's hash

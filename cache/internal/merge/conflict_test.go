@@ -1,6 +1,8 @@
 package merge
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/reconcile"
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -152,6 +155,46 @@ func TestConflictsThatEndByThemselves(t *testing.T) {
 	assert.Equal(t, len(w.Held().Conflicts()), 0, "conflicts")
 	w.sees("f: ours", "g: theirs", "h: ours")
 	w.sendable()
+}
+
+// What the history has no room for is overwritten by no one: the last writer does not win, and
+// who resolves the conflict for ours is told why it goes on; both can be kept.
+func TestTooLargeForTheHistory(t *testing.T) {
+	w := newCopy(t, memory.Options{}, reconcile.LastWriterWins, "f", "one")
+	w.roomless = true
+	w.ours("put f ours")
+	w.theirs("put f theirs")
+	assert.Slice(t, w.pull().Conflicts, []string{"f"}, "conflicts")
+	all := w.Held().Conflicts()
+	assert.Must(t, len(all) == 1, all)
+	assert.Contains(t, all[0].Reason, "larger than the history")
+	assert.Equal(t, w.side(SideTheirs), "theirs")
+	for _, r := range []Resolution{{Keep: SideOurs}, {Content: strings.NewReader("by hand")}} {
+		assert.Is(t, w.Held().Resolve(t.Context(), "f", r), ErrTooLarge)
+		assert.Equal(t, len(w.Held().Conflicts()), 1, "conflicts that go on")
+	}
+	w.ok(w.Held().Resolve(t.Context(), "f", Resolution{Both: true}))
+	assert.Equal(t, len(w.Held().Conflicts()), 0, "conflicts")
+	w.sendable()
+}
+
+// A remote that changes at each question is told of: the conflict goes on.
+func TestResolveWhileTheRemoteMoves(t *testing.T) {
+	for _, r := range []Resolution{{Keep: SideOurs}, {Content: strings.NewReader("by hand")}} {
+		w := newCopy(t, memory.Options{}, reconcile.Manual, "f", "one")
+		w.ours("put f ours")
+		w.theirs("put f theirs")
+		w.pull()
+		n := 0
+		w.o.Past.Keep = func(context.Context, table.Link, providers.Info) (bool, error) {
+			n++
+			w.theirs(fmt.Sprintf("put f theirs %d", n))
+			w.pull()
+			return true, nil
+		}
+		assert.Is(t, w.Held().Resolve(t.Context(), "f", r), fs.ErrUnavailable)
+		assert.Equal(t, len(w.Held().Conflicts()), 1, "conflicts that go on")
+	}
 }
 
 // The last writer wins: what it overwrites is in the history, and a person is told. A deletion

@@ -61,15 +61,16 @@ func (*orphans) Undone()                                     {}
 type copied struct {
 	*testing.T
 	*Merger
-	remote *memory.Provider
-	was    string                      // what an earlier revision has, whatever is asked for; "": nothing
-	told   []string                    // problems
-	kept   []string                    // what the history has of versions at the remote
-	pulled []string                    // paths that lead to another file
-	calls  func(*providers.Call) error // before a call of the remote
-	opener *files.Opener
-	later  []func() // what is to run in the background
-	by     files.Caller
+	remote   *memory.Provider
+	was      string                      // what an earlier revision has, whatever is asked for; "": nothing
+	told     []string                    // problems
+	kept     []string                    // what the history has of versions at the remote
+	roomless bool                        // it has no room for them
+	pulled   []string                    // paths that lead to another file
+	calls    func(*providers.Call) error // before a call of the remote
+	opener   *files.Opener
+	later    []func() // what is to run in the background
+	by       files.Caller
 }
 
 // newCopy is a working copy of a remote with files, of which the names are known.
@@ -133,10 +134,13 @@ func newCopy(t *testing.T, o memory.Options, conflict reconcile.Conflict, with .
 			AwaitPlace:  func(context.Context, table.Ino) bool { return false },
 		},
 		Past: Past{
-			Keep: func(ctx context.Context, _ table.Link, info providers.Info) error {
+			Keep: func(ctx context.Context, _ table.Link, info providers.Info) (bool, error) {
+				if c.roomless {
+					return false, nil
+				}
 				text, _, err := providers.Fetch(ctx, asked, info.Locator, providers.ReadOptions{Version: info.Version})
 				c.kept = append(c.kept, string(text))
-				return err
+				return err == nil, err
 			},
 			PreviousHead: func(context.Context, providers.Locator, providers.Version) (io.ReadCloser, error) {
 				if c.was == "" {

@@ -2,8 +2,10 @@ package merge
 
 import (
 	"context"
+	"errors"
 
 	"github.com/wsmount/wsmount/cache/internal/errno"
+	"github.com/wsmount/wsmount/cache/internal/reconcile"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
@@ -85,10 +87,16 @@ func (i *inquiry) Asks() bool {
 	return false
 }
 
+// errMoving says that each answer led to another question, since the remote changed meanwhile.
+var errMoving = providers.Kinded(errors.New("the remote keeps changing; try again"), providers.ErrUnavailable)
+
 // unanswered is the error of a question that stayed without an answer.
 func (i *inquiry) unanswered() error {
 	for _, q := range i.open {
-		if a, ok := i.answers[q.question]; ok && a.err != nil {
+		switch a, put := i.answers[q.question]; {
+		case !put:
+			return errno.Translate(errMoving)
+		case a.err != nil:
 			return errno.Translate(a.err)
 		}
 	}
@@ -103,8 +111,14 @@ func (i *inquiry) look(q query) (a answer, ok bool) {
 	return a, known && a.err == nil
 }
 
-// keptTheirs reports whether a version that is about to be overwritten is in the history.
-func (i *inquiry) keptTheirs(l table.Link, r *providers.Info) bool {
+// keptTheirs tells whether a version that is about to be overwritten is in the history.
+func (i *inquiry) keptTheirs(l table.Link, r *providers.Info) reconcile.InHistory {
 	a, ok := i.look(query{question: question{at: r.Locator, theirs: r.Version, what: askKeep}, info: *r, l: l})
-	return ok && a.kept
+	switch {
+	case !ok:
+		return reconcile.NotKept
+	case !a.kept:
+		return reconcile.TooLarge
+	}
+	return reconcile.Kept
 }

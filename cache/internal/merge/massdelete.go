@@ -166,7 +166,7 @@ func (i *inquiry) countIn(at providers.Locator) (count int, dirs []providers.Loc
 		count, dirs = 0, nil
 		for opts := (providers.ListOptions{}); ; {
 			page, err := i.remote.List(ctx, at, opts)
-			if err != nil {
+			if err = providers.PageError(opts, err); err != nil {
 				return err
 			}
 			count += len(page.Entries)

@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/reconcile"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
 
@@ -63,4 +65,24 @@ func TestHalt(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A listing of which a later page is not there is not the whole directory.
+func TestCountInABrokenListing(t *testing.T) {
+	w := newCopy(t, memory.Options{PageSize: 3}, reconcile.Manual, "f", "1")
+	for i := range 9 {
+		w.theirs(fmt.Sprintf("put d/%d x", i))
+	}
+	pages := 0
+	w.calls = func(c *providers.Call) error {
+		if c.Method == providers.MethodList {
+			if pages++; pages == 2 {
+				return providers.ErrNotExist
+			}
+		}
+		return nil
+	}
+	i := newInquiry(t.Context(), w.Merger, w.o.Provider)
+	n, _, err := i.countIn(at("d"))
+	assert.True(t, errors.Is(err, providers.ErrUnavailable) || n == 9 && err == nil, "counted", n, err)
 }

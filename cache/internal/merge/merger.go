@@ -63,8 +63,9 @@ type Remote struct {
 
 // Past reads and keeps earlier versions.
 type Past struct {
-	// Keep puts a version that is about to be overwritten at the remote into the history.
-	Keep func(ctx context.Context, l table.Link, info providers.Info) error
+	// Keep puts a version that is about to be overwritten at the remote into the history; false:
+	// it is too large for that, and stays.
+	Keep func(ctx context.Context, l table.Link, info providers.Info) (kept bool, err error)
 	// PreviousHead reads a version that the remote had at a place in an earlier revision.
 	// io/fs.ErrNotExist: no known revision had it.
 	PreviousHead func(ctx context.Context, at providers.Locator, version providers.Version) (io.ReadCloser, error)

@@ -51,7 +51,8 @@ func (s Side) String() string {
 
 // Resolution says how a conflict ends.
 type Resolution struct {
-	// Keep is SideOurs or SideTheirs. The other side goes to the history.
+	// Keep is SideOurs or SideTheirs. The other side goes to the history; ErrTooLarge: it has
+	// no room there.
 	Keep Side
 	// Both keeps ours under the name of a conflict copy, and theirs.
 	Both bool
@@ -172,9 +173,7 @@ func (c *Conflicts) Resolve(ctx context.Context, path string, r Resolution) erro
 		case r.Keep == SideTheirs:
 			s.takeTheirs()
 		case r.Keep == SideOurs:
-			if s.keptTheirs(s.l, s.theirs) {
-				s.overwrite()
-			}
+			return s.overwritten(func() { s.overwrite() })
 		default:
 			return fmt.Errorf("%w: a conflict cannot end with %v", iofs.ErrInvalid, r.Keep)
 		}
@@ -184,6 +183,21 @@ func (c *Conflicts) Resolve(ctx context.Context, path string, r Resolution) erro
 		return err
 	}
 	return m.unanswered()
+}
+
+// ErrTooLarge says that a conflict cannot end with the remote's version overwritten: it is larger
+// than the history may be, and would be lost.
+var ErrTooLarge = errors.New("the remote version is larger than the history may be, and would be lost")
+
+// overwritten runs do, which has the remote's version overwritten, once that is in the history.
+func (s *sides) overwritten(do func()) error {
+	switch s.keptTheirs(s.l, s.theirs) {
+	case reconcile.TooLarge:
+		return ErrTooLarge
+	case reconcile.Kept:
+		do()
+	}
+	return nil
 }
 
 // heldSides are the sides of a conflict that is about to end.
@@ -216,10 +230,8 @@ func (v *Merger) resolveWith(ctx context.Context, path string, content io.Reader
 		if err != nil {
 			return err
 		}
-		if done = s.keptTheirs(s.l, s.theirs); done {
-			s.put(made)
-		}
-		return nil
+		done = false
+		return s.overwritten(func() { s.put(made); done = true })
 	})
 	if err = errors.Join(err, m.unanswered()); err != nil || !done {
 		v.o.Store.Remove(made.Ino)

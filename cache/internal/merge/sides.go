@@ -181,7 +181,7 @@ func (s *sides) prepare(do reconcile.Do) bool {
 		return s.mergeText(s.rec.Ino, s.rec.Remote)
 	case reconcile.KeepRemote:
 		s.policy.Kept = s.keptTheirs(s.l, s.theirs)
-		return s.policy.Kept
+		return s.policy.Kept != reconcile.NotKept
 	case reconcile.AskSent:
 		return s.askSent()
 	case reconcile.Descend:

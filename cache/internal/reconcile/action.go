@@ -81,5 +81,6 @@ const (
 	NoteKeptBoth    = "modified on the remote, renamed and modified locally: kept both"
 	NoteConflict    = "modified locally and on the remote"
 	NoteBaseGone    = NoteConflict + ", which no longer has all of the version that the local one is based on"
+	NoteTooLarge    = NoteConflict + ", and the remote version is larger than the history may be: it is not overwritten"
 	NoteOverwritten = NoteConflict + ": the local version replaced the remote one, which is in the history"
 )

@@ -11,6 +11,7 @@ const (
 	// Abort keeps ours local and theirs at the remote; close and fsync fail.
 	Abort
 	// LastWriterWins sends ours; the version that it overwrites is kept in the history.
+	// One that is too large for the history is not overwritten: both stay until resolved.
 	LastWriterWins
 	// Manual keeps both and base under .wsmount/conflicts until resolved.
 	Manual
@@ -38,8 +39,10 @@ func conflict(local Local, policy Policy) Action {
 		return Action{Do: Unite}
 	case c.Splits():
 		return Action{Do: SplitUp}
-	case c == LastWriterWins && !policy.Kept:
+	case c == LastWriterWins && policy.Kept == NotKept:
 		return Action{Do: KeepRemote}
+	case c == LastWriterWins && policy.Kept == TooLarge:
+		return Action{Hold, NoteTooLarge}
 	case c == LastWriterWins:
 		return Action{Overwrite, NoteOverwritten}
 	case c == Abort:

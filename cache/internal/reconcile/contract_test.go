@@ -89,7 +89,8 @@ var vocabulary = [4]map[string]func(*question) bool{
 		"texts combine":           func(q *question) bool { return q.policy.Conflict.Combines() },
 		"split":                   func(q *question) bool { return q.policy.Conflict.Splits() },
 		"last writer wins":        func(q *question) bool { return q.policy.Conflict == LastWriterWins },
-		"not kept":                func(q *question) bool { return !q.policy.Kept },
+		"not kept":                func(q *question) bool { return q.policy.Kept == NotKept },
+		"too large":               func(q *question) bool { return q.policy.Kept == TooLarge },
 		"abort or manual": func(q *question) bool {
 			return q.policy.Conflict == Abort || q.policy.Conflict == Manual || q.policy.Conflict == Combine
 		},
@@ -138,7 +139,7 @@ func TestFirstLineThatFits(t *testing.T) {
 		var q question
 		q.base, q.local, q.remote, q.policy = someSides(r)
 		q.local.Content, q.local.Text, q.local.Sent = Content(r.IntN(4)), Text(r.IntN(3)), Sent(r.IntN(3))
-		q.policy.Kept = r.IntN(2) == 0
+		q.policy.Kept = InHistory(r.IntN(3))
 		if r.IntN(8) == 0 && q.remote.Kind == aFile {
 			q.remote.Kind = providers.KindSymlink
 		}

@@ -64,6 +64,7 @@ import "github.com/wsmount/wsmount/providers"
 //	any            new                         file          text merged, texts combine          Unite
 //	any            new                         file          split                               SplitUp
 //	any            new                         file          last writer wins, not kept          KeepRemote
+//	any            new                         file          last writer wins, too large         Hold
 //	any            new                         file          last writer wins                    Overwrite
 //	any            new                         file          abort or manual                     Hold
 func Decide(base Base, local Local, remote Entry, policy Policy) Action {

@@ -152,7 +152,8 @@ var contract = []struct {
 	{"any | new | file | split | SplitUp", was, Differs.of(edited), two, Split.policy(), ""},
 	{"any | new | file | split | SplitUp", was, Differs.of(with(edited, apart)), two, Markers.policy(), ""},
 	{"any | new | file | last writer wins, not kept | KeepRemote", was, Differs.of(edited), two, LastWriterWins.policy(), ""},
-	{"any | new | file | last writer wins | Overwrite", was, Differs.of(edited), two, Policy{Conflict: LastWriterWins, Kept: true}, NoteOverwritten},
+	{"any | new | file | last writer wins, too large | Hold", was, Differs.of(edited), two, Policy{Conflict: LastWriterWins, Kept: TooLarge}, NoteTooLarge},
+	{"any | new | file | last writer wins | Overwrite", was, Differs.of(edited), two, Policy{Conflict: LastWriterWins, Kept: Kept}, NoteOverwritten},
 	{"any | new | file | abort or manual | Hold", was, Differs.of(edited), two, Manual.policy(), NoteConflict},
 	{"any | new | file | abort or manual | Hold", was, Differs.of(with(edited, apart)), two, Combine.policy(), NoteConflict},
 	{"any | new | file | abort or manual | Hold", was, Differs.of(edited), two, Abort.policy(), "modified locally and on the remote (storage_conflict)"},
@@ -187,7 +188,8 @@ func TestDecideOrphan(t *testing.T) {
 		{"pulled | text merged, texts combine | Unite", Orphan{Pulled, Differs, Merged}, Combine.policy(), ""},
 		{"pulled | split | SplitUp", Orphan{Pulled, Gone, Untried}, Split.policy(), ""},
 		{"pulled | last writer wins, not kept | KeepRemote", Orphan{Pulled, Differs, Untried}, LastWriterWins.policy(), ""},
-		{"pulled | last writer wins | Overwrite", Orphan{Pulled, Differs, Untried}, Policy{Conflict: LastWriterWins, Kept: true}, NoteOverwritten},
+		{"pulled | last writer wins, too large | Hold", Orphan{Pulled, Differs, Untried}, Policy{Conflict: LastWriterWins, Kept: TooLarge}, NoteTooLarge},
+		{"pulled | last writer wins | Overwrite", Orphan{Pulled, Differs, Untried}, Policy{Conflict: LastWriterWins, Kept: Kept}, NoteOverwritten},
 		{"pulled | abort or manual | Hold", Orphan{Pulled, Differs, Apart}, Combine.policy(), NoteConflict},
 	} {
 		words = append(words, spelled(c.line))
@@ -239,4 +241,18 @@ func sameLines(t *testing.T, file string, cases []string) {
 	slices.Sort(wanted)
 	slices.Sort(cases)
 	assert.Slice(t, slices.Compact(cases), slices.Compact(wanted), "the lines of", file)
+}
+
+// Without a hash nothing is known of two contents, whatever else is the same.
+func TestSameContent(t *testing.T) {
+	etag, digest := version("1"), Entry{Kind: aFile, Digest: "sha256:1", Version: providers.Version{Size: 1}}
+	bare := Entry{Kind: aFile, Version: providers.Version{Size: 1}}
+	longer := version("1")
+	longer.Version.Size = 2
+	for _, c := range []struct {
+		a, b Entry
+		same bool
+	}{{etag, etag, true}, {digest, digest, true}, {etag, digest, false}, {bare, bare, false}, {etag, longer, false}, {nothing, nothing, false}, {folder, folder, false}} {
+		assert.Equal(t, c.a.SameContent(c.b), c.same, c.a, c.b)
+	}
 }

@@ -127,10 +127,20 @@ const (
 	Merged
 )
 
+// InHistory says whether the version of the remote is in the history.
+type InHistory uint8
+
+// The values of InHistory.
+const (
+	NotKept InHistory = iota // so far
+	Kept
+	TooLarge // for the history: it cannot be kept
+)
+
 // Policy holds the conditions of the answer beside the three sides.
 type Policy struct {
 	Conflict    Conflict
-	Kept        bool // the version of the remote is in the history
+	Kept        InHistory
 	Excluded    bool // the name is not shown, and stays on its side
 	EmptyDirs   bool // the remote has directories without entries
 	ImpliedDirs bool // it has others as long as they have entries

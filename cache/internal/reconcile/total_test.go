@@ -29,7 +29,7 @@ func TestTotal(t *testing.T) {
 			case AskSent:
 				local.Sent = []Sent{NotSent, LateWrite}[r.IntN(2)]
 			case KeepRemote:
-				policy.Kept = true
+				policy.Kept = InHistory(1 + r.IntN(2))
 			case Descend:
 				base.Decided = true
 			case Vacate:
@@ -103,7 +103,7 @@ func harmless(base Base, local Local, remote Entry, policy Policy) []Do {
 	if local.Content == Gone && local.Partial {
 		all = append(all, Salvage)
 	}
-	if policy.Kept {
+	if policy.Kept == Kept {
 		all = append(all, Overwrite)
 	}
 	return all

@@ -470,7 +470,7 @@ func (h *host) name1(at string) {
 			for _, word := range o.text {
 				h.kept[word] = true
 			}
-			policy.Kept = true
+			policy.Kept = Kept
 		case Descend, Vacate:
 			for _, p := range below(h.base, at) {
 				if path.Dir(p) == at {

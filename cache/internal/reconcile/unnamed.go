@@ -28,6 +28,7 @@ const (
 //	pulled     text merged, texts combine       Unite
 //	pulled     split                            SplitUp
 //	pulled     last writer wins, not kept       KeepRemote
+//	pulled     last writer wins, too large      Hold
 //	pulled     last writer wins                 Overwrite
 //	pulled     abort or manual                  Hold
 func DecideOrphan(o Orphan, policy Policy) Action {

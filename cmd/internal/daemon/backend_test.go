@@ -3,10 +3,12 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -61,10 +63,11 @@ func TestRefusals(t *testing.T) {
 		"operator://current, the author of commits, has no name and e-mail address": git(func(r *host.Resolved) {
 			r.Identity = []mountspec.IdentityEntry{{Ref: mountspec.CurrentOperator}}
 		}),
-		"no answer in time":    backendError(&host.Resolved{}, context.DeadlineExceeded),
-		"unknown verb \"x\"":   assert.ErrOf((&copies{}).Sync(t.Context(), control.SyncRequest{Verb: "x"})),
-		"unknown side \"x\"":   assert.ErrOf((&copies{}).ConflictContent(t.Context(), "f", "x")),
-		"\"x\" cannot be kept": assert.ErrOf((&copies{}).Resolve(t.Context(), control.ResolveRequest{Keep: "x"}, nil)),
+		"larger than the history may be": refusal(fmt.Errorf("f: %w", cache.ErrTooLarge)),
+		"no answer in time":              backendError(&host.Resolved{}, context.DeadlineExceeded),
+		"unknown verb \"x\"":             assert.ErrOf((&copies{}).Sync(t.Context(), control.SyncRequest{Verb: "x"})),
+		"unknown side \"x\"":             assert.ErrOf((&copies{}).ConflictContent(t.Context(), "f", "x")),
+		"\"x\" cannot be kept":           assert.ErrOf((&copies{}).Resolve(t.Context(), control.ResolveRequest{Keep: "x"}, nil)),
 	} {
 		var e *exit.Error
 		assert.True(t, errors.As(err, &e) && strings.Contains(e.What, says) && !strings.Contains(e.What, "context deadline exceeded") && e.Advice != "", says, err)

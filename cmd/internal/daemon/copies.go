@@ -46,6 +46,8 @@ func refusal(err error) error {
 	switch {
 	case errors.Is(err, cache.ErrNoVersion), errors.Is(err, cache.ErrNotKept):
 		return e.Hint("`wsmount log` lists the versions that there are")
+	case errors.Is(err, cache.ErrTooLarge):
+		return e.Hint("`--both` keeps both; or save the remote version elsewhere, and remove it at the remote")
 	case errors.Is(err, cache.ErrNoConflict):
 		return e.Hint("`wsmount conflicts list` lists the conflicts; give a path of the mount as it shows them, or one that leads into it")
 	case errors.Is(err, iofs.ErrNotExist), errors.Is(err, syscall.ENOENT):

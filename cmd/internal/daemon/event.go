@@ -75,7 +75,7 @@ var codes = []struct {
 	{providers.ErrUnauthenticated, exit.Denied}, {providers.ErrPermission, exit.Denied},
 	{providers.ErrConflict, exit.Conflict}, {providers.ErrUnavailable, exit.Unreachable},
 	{context.DeadlineExceeded, exit.Unreachable}, {fs.ErrUnavailable, exit.Unreachable}, {cache.ErrNoVersion, exit.Unresolvable},
-	{cache.ErrNotKept, exit.Unresolvable}, {cache.ErrNoConflict, exit.Unresolvable},
+	{cache.ErrNotKept, exit.Unresolvable}, {cache.ErrTooLarge, exit.Conflict}, {cache.ErrNoConflict, exit.Unresolvable},
 	{providers.ErrNotExist, exit.Unresolvable},
 }
 
