@@ -119,16 +119,19 @@ func (h *Hydrator) Ask(ctx context.Context, x table.Ino, version uint64, do func
 
 // read is Ask, tried again as long as the breaker allows.
 func (h *Hydrator) read(ctx context.Context, x table.Ino, version uint64, do func(context.Context, Whereabouts) error) error {
-	began, refused := h.o.Now(), false
+	began, asked, refused := h.o.Now(), false, false
 	hope := func(error) bool {
 		refused = true
 		return h.breaker.Refused(began)
 	}
 	err := h.o.Remote.Retry(ctx, readerPause, hope, func(ctx context.Context) error {
 		refused = false
-		return h.tryRead(ctx, x, version, do)
+		return h.tryRead(ctx, x, version, func(ctx context.Context, was Whereabouts) error {
+			asked = true
+			return do(ctx, was)
+		})
 	})
-	if !refused {
+	if asked && !refused && (err == nil || ctx.Err() == nil) { // a canceled read says nothing of the remote
 		h.breaker.Answered()
 	}
 	return err

@@ -239,6 +239,12 @@ func TestFetchOfARemoteThatRefuses(t *testing.T) {
 	}
 	assert.Equal(t, took(), time.Minute)
 	assert.Equal(t, took(), TriedFor)
+	assert.Is(t, s.Fetch(t.Context(), s.x, version+1, 0, 3, nil), ErrOutdated) // which asked nothing
+	ctx, cancel := context.WithCancel(t.Context())
+	s.answers = []answer{{during: cancel, err: context.Canceled}}
+	assert.Is(t, s.Fetch(ctx, s.x, version, 0, 3, nil), context.Canceled)
+	s.answers = []answer{refused}
+	assert.Equal(t, took(), TriedFor, "after two reads that the remote did not answer, it took")
 	s.answers = []answer{{err: providers.ErrPermission}, refused}
 	assert.Is(t, assert.ErrOf(s.fetch()), providers.ErrPermission) // it has answered
 	assert.Equal(t, took(), time.Minute)
