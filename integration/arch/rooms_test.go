@@ -60,6 +60,17 @@ var rooms = []room{
 // and the errors that they get.
 var outward = []string{"describe", "errno", "listing", "local", "merge", "ops", "waiting"}
 
+// storing are the rooms that know the words of the remote (package providers).
+var storing = []string{"attrs", "chores", "commit", "content", "errno", "files", "history", "historytest", "listing", "local", "merge", "offline", "ops",
+	"past", "pending", "reconcile", "recovery", "revision", "rules", "show", "table", "tree", "upload", "waiting"}
+
+// outside are the modules that rooms import; of any other room there is none.
+var outside = map[string]string{
+	"commit": "golang.org/x/sys", "content": "golang.org/x/sys", "files": "golang.org/x/sys", "ops": "golang.org/x/sys", "quota": "golang.org/x/sys", "recovery": "golang.org/x/sys",
+	"historytest": "github.com/cockroachdb/pebble", "table": "github.com/cockroachdb/pebble", "tabletest": "github.com/cockroachdb/pebble",
+	"past": "github.com/rogpeppe/go-internal", "revision": "golang.org/x/sync",
+}
+
 func TestRooms(t *testing.T) {
 	left := map[string]string{}
 	for _, r := range rooms {
@@ -79,6 +90,10 @@ func TestRooms(t *testing.T) {
 			switch to := house(imported); {
 			case to == "fs":
 				assert.True(t, slices.Contains(outward, name), from, "imports fs, and is not outward")
+			case to == "providers":
+				assert.True(t, slices.Contains(storing, name), from, "imports providers, and is not storing")
+			case to == "" && strings.Contains(imported, "."):
+				assert.True(t, outside[name] != "" && under(imported, outside[name]), from, "imports", imported)
 			case to == "cache":
 				t.Errorf("%s imports cache, which is made of it", from)
 			case under(to, "cache"):
