@@ -75,8 +75,12 @@ func (v *Volume) Close() error {
 	}
 	locked = v.lock()
 	locked.closed = true
+	pull := locked.pulling
 	locked.unlock()
 	v.stop()
+	if pull != nil {
+		<-pull.done // its context has ended
+	}
 	v.work.Wait()
 	v.unlinks.Run()
 	v.history.ForgetMoved()

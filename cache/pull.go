@@ -9,6 +9,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/waiting"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // PullOptions: the zero value pulls.
@@ -36,11 +37,16 @@ type pulling struct {
 // differences are in memory, and 16 bytes for each name of the known directories. Directories that
 // were never listed are not asked about.
 //
-// A call during a pull gets the result of the next pull. ErrMassDelete says that too much would be
+// A call during a pull gets the result of the next pull. Close waits for a pull under way, and
+// there is none after it (providers.ErrClosed). ErrMassDelete says that too much would be
 // deleted, and that nothing was done.
 func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 	for mayJoin := false; ; mayJoin = true {
 		locked := v.lock()
+		if locked.closed {
+			locked.unlock()
+			return PullReport{}, providers.ErrClosed
+		}
 		run := locked.pulling
 		mine := run == nil
 		if mine {
