@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/attributes"
 	"github.com/wsmount/wsmount/providers/git/internal/lfs"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 )
@@ -26,13 +27,13 @@ type bodies struct {
 	root    id   // of the tree before
 	over    *run // that tree
 	places  map[providers.Locator]int
-	filters map[providers.Locator]*filters // of directories in the tree after
+	filters map[providers.Locator]*attributes.Filters // of directories in the tree after
 	held    []func()
 }
 
 func newBodies(ctx context.Context, r *repository, root id, b *odb.Batch, changes []providers.Change) *bodies {
 	w := &bodies{repo: r, ctx: ctx, batch: b, changes: changes, blobs: make([]blob, len(changes)), made: map[id][]byte{}, root: root,
-		places: map[providers.Locator]int{}, filters: map[providers.Locator]*filters{}}
+		places: map[providers.Locator]int{}, filters: map[providers.Locator]*attributes.Filters{}}
 	w.over = newRun(r, w.root, changes, w.blobs, w.made)
 	for i, c := range changes {
 		if !c.Delete {
@@ -56,7 +57,7 @@ func (w *bodies) run(root id) (*run, error) {
 	if root == w.root {
 		return w.over, nil
 	}
-	again := &bodies{repo: w.repo, changes: w.changes, blobs: w.blobs, made: w.made, root: root, places: w.places, filters: map[providers.Locator]*filters{}}
+	again := &bodies{repo: w.repo, changes: w.changes, blobs: w.blobs, made: w.made, root: root, places: w.places, filters: map[providers.Locator]*attributes.Filters{}}
 	again.over = newRun(w.repo, root, w.changes, w.blobs, w.made)
 	for i := range w.changes {
 		is, err := again.isLFS(i)
@@ -118,7 +119,7 @@ func (w *bodies) failed(c providers.Change, err error) error {
 	return providers.Fail(name, c.Method(), c.Locator, err, providers.ErrUnavailable)
 }
 
-func isAttributes(l providers.Locator) bool { return l.Name() == attributesName }
+func isAttributes(l providers.Locator) bool { return l.Name() == attributes.Name }
 
 func (w *bodies) one(i int, c providers.Change) (err error) {
 	if w.blobs[i].isLFS, err = w.isLFS(i); err != nil {
@@ -141,11 +142,11 @@ func (w *bodies) one(i int, c providers.Change) (err error) {
 func (w *bodies) attributes(i int, c providers.Change) error {
 	var text bytes.Buffer
 	if c.Body.Reader != nil {
-		c.Body.Reader = io.TeeReader(c.Body.Reader, &firstBytes{&text, mostAttributes})
+		c.Body.Reader = io.TeeReader(c.Body.Reader, &firstBytes{&text, attributes.MaxSize})
 	}
 	at, err := putBody(w.ctx, w.batch, c.Body)
 	w.blobs[i].id, w.blobs[i].size = at.id, at.size
-	if at.size > mostAttributes {
+	if at.size > attributes.MaxSize {
 		text.Reset()
 	}
 	if err == nil {
@@ -172,11 +173,11 @@ func (w *bodies) isLFS(i int) (bool, error) {
 		return false, nil
 	}
 	f, err := w.filtersOf(c.Locator.Parent())
-	return err == nil && f.isLFS(c.Locator.Parts()), err
+	return err == nil && f.IsLFS(c.Locator.Parts()), err
 }
 
 // filtersOf are those of a directory in the tree after.
-func (w *bodies) filtersOf(dir providers.Locator) (f *filters, err error) {
+func (w *bodies) filtersOf(dir providers.Locator) (f *attributes.Filters, err error) {
 	if f, ok := w.filters[dir]; ok {
 		return f, nil
 	}
@@ -185,13 +186,13 @@ func (w *bodies) filtersOf(dir providers.Locator) (f *filters, err error) {
 			return nil, err
 		}
 	}
-	at, err := dir.Child(attributesName)
+	at, err := dir.Child(attributes.Name)
 	if err != nil {
 		return nil, err
 	}
 	file, err := w.fileAt(at)
 	if err == nil && !file.IsZero() {
-		f, err = w.repo.parsed.with(f, len(dir.Parts()), file, func() ([]byte, error) {
+		f, err = w.repo.parsed.With(f, len(dir.Parts()), file, func() ([]byte, error) {
 			if text, ok := w.made[file]; ok {
 				return text, nil
 			}
@@ -259,7 +260,7 @@ func (w *bodies) large(i int, c providers.Change) error {
 var (
 	errPointer = fmt.Errorf("it is the text of a pointer of LFS, in place of content: %w", providers.ErrUnsupported)
 	// errNotOffered keeps content out of git that was meant for LFS.
-	errNotOffered = fmt.Errorf("%s says that it goes through LFS, which the server does not offer, or did not when it was asked for this clone: %w", attributesName, providers.ErrUnsupported)
+	errNotOffered = fmt.Errorf("%s says that it goes through LFS, which the server does not offer, or did not when it was asked for this clone: %w", attributes.Name, providers.ErrUnsupported)
 )
 
 // keep keeps an object until the set is committed.
@@ -290,7 +291,7 @@ func (w *bodies) point(i int, c providers.Change, p lfs.Pointer) error {
 // content that it shows.
 func (w *bodies) take(i int, c providers.Change) error {
 	n, f, err := w.over.before.look(c.From)
-	if err != nil || !isFile(n) || w.over.isWrong() || f.isLFS(c.From.Parts()) == w.blobs[i].isLFS {
+	if err != nil || !isFile(n) || w.over.isWrong() || f.IsLFS(c.From.Parts()) == w.blobs[i].isLFS {
 		return err
 	}
 	if n, err = w.over.before.find(c.From); err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/attributes"
 	"github.com/wsmount/wsmount/providers/git/internal/lfs"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 )
@@ -320,7 +321,7 @@ func (r *run) checkBelow(dir providers.Locator, from *providers.Locator) error {
 		from = &origin
 	}
 	_, before, err := r.before.inside(*from)
-	if err != nil || f == nil && before == nil || dir == *from && before.equal(f) {
+	if err != nil || f == nil && before == nil || dir == *from && before.Equal(f) {
 		return err
 	}
 	for name, child := range n.dir {
@@ -344,9 +345,9 @@ func (r *run) checkBelow(dir providers.Locator, from *providers.Locator) error {
 	return nil
 }
 
-func (r *run) checkFile(at, was providers.Locator, f, before *filters) error {
+func (r *run) checkFile(at, was providers.Locator, f, before *attributes.Filters) error {
 	n, _, err := r.after.look(at)
-	if err != nil || !isFile(n) || n.size > lfs.MaxPointer || f.isLFS(at.Parts()) == before.isLFS(was.Parts()) {
+	if err != nil || !isFile(n) || n.size > lfs.MaxPointer || f.IsLFS(at.Parts()) == before.IsLFS(was.Parts()) {
 		return err
 	}
 	text, err := r.after.text(n.id)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/attributes"
 	"github.com/wsmount/wsmount/providers/git/internal/lfs"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
@@ -100,7 +101,7 @@ func (v *view) told(ctx context.Context, l providers.Locator, e *object.Entry) (
 	if e == nil {
 		return nil, nil
 	}
-	var f *filters
+	var f *attributes.Filters
 	if !e.Mode.IsDir() {
 		var err error
 		if _, f, err = v.look(ctx, l); err != nil && !errors.Is(err, providers.ErrNotExist) { // below a directory that is a file as well
@@ -169,11 +170,11 @@ type comparison struct {
 // side is a directory of a comparison.
 type side struct {
 	tree    id
-	filters *filters // those above, and then its own
+	filters *attributes.Filters // those above, and then its own
 }
 
 func (c *comparison) trees(at string, a, b side) error {
-	if a.tree == b.tree && a.filters.equal(b.filters) {
+	if a.tree == b.tree && a.filters.Equal(b.filters) {
 		return nil
 	}
 	ours, err := c.entries(at, &a)
@@ -201,10 +202,10 @@ func (c *comparison) trees(at string, a, b side) error {
 }
 
 // entry compares what two trees have under one name.
-func (c *comparison) entry(at string, e, f *object.Entry, was, is *filters) error {
+func (c *comparison) entry(at string, e, f *object.Entry, was, is *attributes.Filters) error {
 	path := at + cmp.Or(e, f).Name
 	differs := e == nil || f == nil || *e != *f && !e.Mode.IsDir()
-	if !differs && !was.equal(is) {
+	if !differs && !was.Equal(is) {
 		var err error
 		if differs, err = c.repo.turned(path, *e, was, is); err != nil {
 			return err
@@ -243,7 +244,7 @@ func firstOf(a, b []object.Entry) int {
 
 // turned reports whether an entry shows other content by other filters: the text of a pointer, or
 // the content of that pointer.
-func (r *repository) turned(path string, e object.Entry, was, is *filters) (bool, error) {
+func (r *repository) turned(path string, e object.Entry, was, is *attributes.Filters) (bool, error) {
 	if e.Mode.IsDir() || e.Mode.IsSubmodule() {
 		return false, nil
 	}

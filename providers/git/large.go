@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/attributes"
 	"github.com/wsmount/wsmount/providers/git/internal/lfs"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
@@ -85,7 +86,7 @@ func (g *large) isOffered(ctx context.Context, p lfs.Pointer) (bool, error) {
 
 // pointer is the pointer that an entry has in place of its content; nil when it has content.
 // parts is its path.
-func (g *large) pointer(ctx context.Context, f *filters, parts []string, e object.Entry, size int64) (*lfs.Pointer, error) {
+func (g *large) pointer(ctx context.Context, f *attributes.Filters, parts []string, e object.Entry, size int64) (*lfs.Pointer, error) {
 	if !g.mayBe(f, parts, e.Mode, size) {
 		return nil, nil
 	}
@@ -104,8 +105,8 @@ func (g *large) pointer(ctx context.Context, f *filters, parts []string, e objec
 }
 
 // mayBe reports whether an entry is a pointer if it is the text of one.
-func (g *large) mayBe(f *filters, parts []string, m object.Mode, size int64) bool {
-	return f != nil && size > 0 && size <= lfs.MaxPointer && !m.IsLink() && g.offers.Load() != notOffered && f.isLFS(parts)
+func (g *large) mayBe(f *attributes.Filters, parts []string, m object.Mode, size int64) bool {
+	return f != nil && size > 0 && size <= lfs.MaxPointer && !m.IsLink() && g.offers.Load() != notOffered && f.IsLFS(parts)
 }
 
 // open opens a part of content: of the local object, or the server's.

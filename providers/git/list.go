@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/attributes"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 )
 
@@ -65,12 +66,12 @@ type scan struct {
 type scanned struct {
 	object.Entry
 	place   string // below the directory, in its order
-	filters *filters
+	filters *attributes.Filters
 }
 
 // walk visits all entries below a directory, whose path ends in a slash or is empty, from behind
 // a place on, until the page is full. f are the filters above.
-func (s *scan) walk(dir id, path, after string, f *filters) error {
+func (s *scan) walk(dir id, path, after string, f *attributes.Filters) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func (s *scan) walk(dir id, path, after string, f *filters) error {
 }
 
 // visit adds an entry, or ends a page that is full.
-func (s *scan) visit(place string, e object.Entry, f *filters) {
+func (s *scan) visit(place string, e object.Entry, f *attributes.Filters) {
 	if n := len(s.found); n == s.limit {
 		s.page.Next = tokenMark + s.found[n-1].place
 		return

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/attributes"
 	"github.com/wsmount/wsmount/providers/git/internal/lfs"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
@@ -221,5 +222,38 @@ func (s *rebasing) isLarge(path string, sides [][]byte) (bool, error) {
 		}
 	}
 	filter, err := s.attribute(s.nodes.root, path, "filter")
-	return filter == lfsFilter, err
+	return filter == attributes.FilterLFS, err
+}
+
+// attribute is the value that a tree gives a path, by the nearest directory that sets it.
+func (s *rebasing) attribute(root *node, at, attribute string) (string, error) {
+	parts, dir, value := names(at), root, ""
+	var known attributes.Macros
+	for depth := range parts {
+		if err := s.nodes.load(dir); err != nil {
+			return "", err
+		}
+		if file := dir.dir[attributes.Name]; isFile(file) {
+			text, err := s.text(file.id)
+			if err != nil {
+				return "", err
+			}
+			var lines []attributes.Line
+			lines, known = attributes.Parse(string(text), known, depth == 0)
+			if v, said := attributes.Value(lines, parts[depth:], attribute); said {
+				value = v
+			}
+		}
+		if dir = dir.dir[parts[depth]]; !isTree(dir) {
+			break
+		}
+	}
+	return value, nil
+}
+
+// isUnion reports whether a tree sets merge=union for a file: the lines of both
+// sides are kept.
+func (s *rebasing) isUnion(root *node, at string) (bool, error) {
+	driver, err := s.attribute(root, at, "merge")
+	return driver == "union", err
 }

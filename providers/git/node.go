@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/attributes"
 	"github.com/wsmount/wsmount/providers/git/internal/lfs"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
@@ -112,7 +113,7 @@ func (t *nodes) find(l providers.Locator) (n *node, err error) {
 }
 
 // look is the node at l as its tree has it, and the filters of its directory.
-func (t *nodes) look(l providers.Locator) (n *node, f *filters, err error) {
+func (t *nodes) look(l providers.Locator) (n *node, f *attributes.Filters, err error) {
 	n = t.root
 	for depth, name := range l.Parts() {
 		if n == nil || !n.isDir() {
@@ -129,7 +130,7 @@ func (t *nodes) look(l providers.Locator) (n *node, f *filters, err error) {
 }
 
 // inside is the directory at l, and its filters.
-func (t *nodes) inside(l providers.Locator) (n *node, f *filters, err error) {
+func (t *nodes) inside(l providers.Locator) (n *node, f *attributes.Filters, err error) {
 	n, f, err = t.look(l)
 	if err == nil && n != nil && n.isDir() {
 		f, err = t.filters(f, len(l.Parts()), n)
@@ -138,15 +139,15 @@ func (t *nodes) inside(l providers.Locator) (n *node, f *filters, err error) {
 }
 
 // filters are those of a directory below others.
-func (t *nodes) filters(above *filters, depth int, dir *node) (*filters, error) {
+func (t *nodes) filters(above *attributes.Filters, depth int, dir *node) (*attributes.Filters, error) {
 	if err := t.load(dir); err != nil {
 		return nil, err
 	}
-	file := dir.dir[attributesName]
+	file := dir.dir[attributes.Name]
 	if !isFile(file) {
 		return above, nil
 	}
-	return t.repo.parsed.with(above, depth, file.id, func() ([]byte, error) {
+	return t.repo.parsed.With(above, depth, file.id, func() ([]byte, error) {
 		if text, ok := t.made[file.id]; ok {
 			return text, nil
 		}

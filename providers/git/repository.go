@@ -15,6 +15,7 @@ import (
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/flock"
+	"github.com/wsmount/wsmount/providers/git/internal/attributes"
 	"github.com/wsmount/wsmount/providers/git/internal/history"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
@@ -33,7 +34,7 @@ type repository struct {
 	log     *os.File // outcomes
 	large   *large
 	partial *partial
-	parsed  parsed
+	parsed  attributes.Cache
 
 	submodules submodules
 	space      space.Disk

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/attributes"
 	"github.com/wsmount/wsmount/providers/git/internal/lfs"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
@@ -45,7 +46,7 @@ func (v *view) tree(dir id) ([]byte, error) {
 }
 
 // look is the entry at l, and the filters of its directory. The root has the mode of a directory.
-func (v *view) look(ctx context.Context, l providers.Locator) (e object.Entry, f *filters, err error) {
+func (v *view) look(ctx context.Context, l providers.Locator) (e object.Entry, f *attributes.Filters, err error) {
 	e = object.Entry{Mode: object.ModeDir, ID: v.root}
 	for depth, name := range l.Parts() {
 		if !e.Mode.IsDir() || hidden(name) {
@@ -76,13 +77,13 @@ func firstError(errs ...error) error {
 }
 
 // info describes an entry of a directory with filters.
-func (v *view) info(ctx context.Context, l providers.Locator, e object.Entry, f *filters) (providers.Info, error) {
+func (v *view) info(ctx context.Context, l providers.Locator, e object.Entry, f *attributes.Filters) (providers.Info, error) {
 	info, _, err := v.pointed(ctx, l, e, f)
 	return info, err
 }
 
 // pointed is info with the pointer to the content, if that is in LFS.
-func (v *view) pointed(ctx context.Context, l providers.Locator, e object.Entry, f *filters) (providers.Info, *lfs.Pointer, error) {
+func (v *view) pointed(ctx context.Context, l providers.Locator, e object.Entry, f *attributes.Filters) (providers.Info, *lfs.Pointer, error) {
 	if e.Mode.IsDir() || e.Mode.IsSubmodule() {
 		return providers.Info{Locator: l, Kind: providers.KindDir}, nil, nil
 	}
@@ -95,7 +96,7 @@ func (v *view) pointed(ctx context.Context, l providers.Locator, e object.Entry,
 	}
 	p, err := v.repo.large.pointer(ctx, f, l.Parts(), e, size)
 	info := describe(l, e, size, p)
-	info.Opaque = !e.Mode.IsLink() && f.isLFS(l.Parts())
+	info.Opaque = !e.Mode.IsLink() && f.IsLFS(l.Parts())
 	return info, p, err
 }
 
@@ -113,7 +114,7 @@ func describe(l providers.Locator, e object.Entry, size int64, p *lfs.Pointer) p
 		}
 	}
 	if p != nil {
-		info.Size, info.Digest, as = p.Size, p.Digest(), lfsFilter
+		info.Size, info.Digest, as = p.Size, p.Digest(), attributes.FilterLFS
 	}
 	info.Version = providers.Version{ETag: fmt.Sprintf("%s-%s-%o", e.ID, as, info.Attr.Mode), Size: info.Size}
 	return info

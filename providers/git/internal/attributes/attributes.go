@@ -1,4 +1,14 @@
-package git
+// Package attributes reads files of attributes (gitattributes), as git does: their patterns, values
+// and macros. It also decides by them which files go through LFS.
+//
+// It knows no tree: the caller finds the files of attributes, from the root down, and reads them.
+//
+//	lines, macros := attributes.Parse(text, nil, true)
+//	driver, said := attributes.Value(lines, []string{"docs", "CHANGES"}, "merge")
+//
+//	f := cache.With(nil, 0, file, read) // of the root
+//	f.IsLFS([]string{"docs", "film.mp4"})
+package attributes
 
 import (
 	"maps"
@@ -8,24 +18,30 @@ import (
 	"strings"
 )
 
-// attributesName is the file in which a directory sets attributes of files in it and below.
-const attributesName = ".gitattributes"
+// Name is the file in which a directory sets attributes of files in it and below.
+const Name = ".gitattributes"
 
-// attributeLine is a line of such a file: a pattern, and the attributes of files that match it.
-type attributeLine struct {
+// MaxSize is the size above which such a file is ignored.
+const MaxSize = 1 << 20
+
+// Line is a line of such a file: a pattern, and the attributes of files that match it.
+type Line struct {
 	pattern string
 	words   []string // macros are expanded
 }
 
-// macros are words that stand for others.
-type macros map[string][]string
+// Macros are words that stand for others.
+type Macros map[string][]string
 
 const macroMark = "[attr]"
 
-// parseAttributes reads a file of attributes. The one of the root may define macros,
-// which it returns with those that are known.
-func parseAttributes(text string, known macros, isRoot bool) ([]attributeLine, macros) {
-	var lines []attributeLine
+// Parse reads a file of attributes, and leaves out lines that git ignores. The one of the root may
+// define macros, which it returns with those that are known; nil: those that git knows by itself.
+func Parse(text string, known Macros, isRoot bool) ([]Line, Macros) {
+	if known == nil {
+		known = ownMacros
+	}
+	var lines []Line
 	for line := range strings.Lines(text) {
 		pattern, rest := cutPattern(strings.TrimSpace(line))
 		words := strings.Fields(rest)
@@ -39,7 +55,7 @@ func parseAttributes(text string, known macros, isRoot bool) ([]attributeLine, m
 			}
 			continue
 		}
-		lines = append(lines, attributeLine{pattern, words})
+		lines = append(lines, Line{pattern, words})
 	}
 	for i := range lines {
 		lines[i].words = known.expand(lines[i].words, 0)
@@ -48,11 +64,11 @@ func parseAttributes(text string, known macros, isRoot bool) ([]attributeLine, m
 }
 
 // ownMacros are those that git knows by itself.
-var ownMacros = macros{"binary": {"-diff", "-merge", "-text"}}
+var ownMacros = Macros{"binary": {"-diff", "-merge", "-text"}}
 
 const deepestMacro = 8
 
-func (m macros) expand(words []string, depth int) (all []string) {
+func (m Macros) expand(words []string, depth int) (all []string) {
 	for _, word := range words {
 		all = append(all, word)
 		if more := m[word]; len(more) > 0 && depth < deepestMacro {
@@ -62,10 +78,10 @@ func (m macros) expand(words []string, depth int) (all []string) {
 	return all
 }
 
-// valueOf is the value by the last line that matches a path and names the attribute; said is
-// false when none does. An attribute that is set has the value "set", and one that is unset or
+// Value is the value by the last line that matches a path, which begins in the directory of the
+// file, and names the attribute; said is false when none does. An attribute that is set has the value "set", and one that is unset or
 // unspecified has "".
-func valueOf(lines []attributeLine, parts []string, attribute string) (value string, said bool) {
+func Value(lines []Line, parts []string, attribute string) (value string, said bool) {
 	for _, line := range slices.Backward(lines) {
 		if v, ok := line.value(attribute); ok && matchesPath(line.pattern, parts) {
 			return v, true
@@ -74,7 +90,7 @@ func valueOf(lines []attributeLine, parts []string, attribute string) (value str
 	return "", false
 }
 
-func (l attributeLine) value(attribute string) (value string, said bool) {
+func (l Line) value(attribute string) (value string, said bool) {
 	for _, word := range l.words {
 		name, v, given := strings.Cut(word, "=")
 		switch {
@@ -87,39 +103,6 @@ func (l attributeLine) value(attribute string) (value string, said bool) {
 		}
 	}
 	return value, said
-}
-
-// attribute is the value that a tree gives a path, by the nearest directory that sets it.
-func (s *rebasing) attribute(root *node, at, attribute string) (string, error) {
-	parts, dir, known := names(at), root, ownMacros
-	value := ""
-	for depth := range parts {
-		if err := s.nodes.load(dir); err != nil {
-			return "", err
-		}
-		if file := dir.dir[attributesName]; isFile(file) {
-			text, err := s.text(file.id)
-			if err != nil {
-				return "", err
-			}
-			var lines []attributeLine
-			lines, known = parseAttributes(string(text), known, depth == 0)
-			if v, said := valueOf(lines, parts[depth:], attribute); said {
-				value = v
-			}
-		}
-		if dir = dir.dir[parts[depth]]; !isTree(dir) {
-			break
-		}
-	}
-	return value, nil
-}
-
-// isUnion reports whether a tree sets merge=union for a file: the lines of both
-// sides are kept.
-func (s *rebasing) isUnion(root *node, at string) (bool, error) {
-	driver, err := s.attribute(root, at, "merge")
-	return driver == "union", err
 }
 
 // isOdd reports whether a word is no attribute to git, which then ignores the line.

@@ -4,40 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
-	"github.com/wsmount/wsmount/integration/tier"
+	"github.com/wsmount/wsmount/providers/git/internal/attributes"
 )
-
-// What attributes say of merging is what git reads in them.
-func TestMergeDriverAsGit(t *testing.T) {
-	c := &mergeCases{t: t, dir: t.TempDir()}
-	tier.RequireTools(t, "git")
-	assert.OK(t, assert.ErrOf(c.git(nil, "init", "-q")))
-	paths := []string{"a.log", "d/a.log", "d/e/a.log", "d/log", "x y.log", "CHANGES", "d/CHANGES", "log/a", "*.log"}
-	for _, text := range []string{
-		"*.log merge=union", "/*.log merge=union", "d/*.log merge=union", "d/** merge=union", "**/a.log merge=union", "d/**/a.log merge=union",
-		"*.log merge=union\na.log -merge", "*.log merge=union\n/a.log !merge", "*.log text merge=union eol=lf # no", "# *.log merge=union",
-		"\"x y.log\" merge=union", "log merge=union", "log/ merge=union", "/ merge=union", "CHANGES merge=ours\nd/CHANGES merge=union",
-		"  *.log   merge=union  \r\n", "*.log binary", "*.log merge", "*.log", "", "d merge=union", "[ab].log merge=union", "a.lo? merge=union",
-		"[attr]lines merge=union\n*.log lines", "*.log lines\n[attr]lines merge=union", "[attr]lines merge=union\n*.log lines -merge",
-		"[attr]lines merge=union\n*.log -lines", "[attr]a b\n[attr]b merge=union\n*.log a", "[attr]binary merge=union\n*.log binary",
-		"[attr]a a\n*.log a", "*.log merge=union !merge", "*.log merge=union\n*.log !merge",
-	} {
-		assert.OK(t, os.WriteFile(filepath.Join(c.dir, attributesName), []byte(text), 0o600))
-		out, err := c.git(nil, append([]string{"check-attr", "-z", "merge", "--"}, paths...)...)
-		says := strings.Split(out, "\x00") // path, attribute and value of each
-		assert.Must(t, err == nil && len(says) == 3*len(paths)+1, out, err)
-		for i, path := range paths {
-			want := says[3*i+2] == "union"
-			lines, _ := parseAttributes(text, ownMacros, true)
-			driver, _ := valueOf(lines, strings.Split(path, "/"), "merge")
-			assert.Equal(t, driver == "union", want, text, "of", path, "as git does")
-		}
-	}
-}
 
 // Of a file that is declared so the lines of both sides are kept, in the order of
 // git's union; of others nothing is.
@@ -51,7 +22,7 @@ func TestUnion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := func(log string) genTree {
-				tree := genTree{attributesName: {"100644", c.attributes}, "other": {"100644", "other\n"}}
+				tree := genTree{attributes.Name: {"100644", c.attributes}, "other": {"100644", "other\n"}}
 				if log != "" {
 					tree["dir/a.log"] = genFile{"100644", log}
 				}
