@@ -28,7 +28,7 @@ const (
 // is removed when it is not needed any more; a limit is lowered with what it limits.
 var tooLarge = map[string]int{
 	"cmd/wsmount lines":   6600,
-	"providers/git lines": 7197,
+	"providers/git lines": 6200,
 }
 
 // TestSizes keeps packages small enough to be read, and types to one job.

@@ -205,7 +205,7 @@ func (w *bodies) filtersOf(dir providers.Locator) (f *attributes.Filters, err er
 
 // fileAt is the file at a place in the tree after; zero: there is none.
 func (w *bodies) fileAt(l providers.Locator) (id, error) {
-	n, err := (*node)(nil), error(nil)
+	n, err := found{}, error(nil)
 	switch i, made := w.places[l]; {
 	case made && w.changes[i].Kind == providers.KindSymlink && w.changes[i].From.IsRoot(), made && w.changes[i].Dir:
 	case made && w.changes[i].From.IsRoot():
@@ -215,10 +215,10 @@ func (w *bodies) fileAt(l providers.Locator) (id, error) {
 	default:
 		_, n, err = w.over.standing(l)
 	}
-	if err != nil || !isFile(n) {
+	if err != nil || !n.IsFile() {
 		return id{}, err
 	}
-	return n.id, nil
+	return n.ID, nil
 }
 
 // large takes content that goes through LFS. Empty content does not, and content that is in LFS
@@ -275,8 +275,8 @@ func (w *bodies) keep(from func(io.Writer) error) (lfs.Pointer, error) {
 // point has a change make a pointer.
 func (w *bodies) point(i int, c providers.Change, p lfs.Pointer) error {
 	_, stands, err := w.over.standing(c.Locator)
-	if err == nil && stands != nil && stands.pointer != nil && *stands.pointer == p {
-		w.blobs[i].id, w.blobs[i].size = stands.id, stands.size
+	if err == nil && stands.pointer != nil && *stands.pointer == p {
+		w.blobs[i].id, w.blobs[i].size = stands.ID, stands.Size
 		return nil
 	}
 	text := p.Encode()
@@ -290,20 +290,21 @@ func (w *bodies) point(i int, c providers.Change, p lfs.Pointer) error {
 // take is for a renamed file that goes through LFS under one of its names only: it keeps the
 // content that it shows.
 func (w *bodies) take(i int, c providers.Change) error {
-	n, f, err := w.over.before.look(c.From)
-	if err != nil || !isFile(n) || w.over.isWrong() || f.IsLFS(c.From.Parts()) == w.blobs[i].isLFS {
+	file, f, err := w.over.before.look(c.From)
+	if err != nil || !file.IsFile() || w.over.isWrong() || f.IsLFS(c.From.Parts()) == w.blobs[i].isLFS {
 		return err
 	}
-	if n, err = w.over.before.find(c.From); err != nil {
+	n, err := w.over.before.find(c.From)
+	if err != nil {
 		return err
 	}
-	if !w.blobs[i].isLFS && n.pointer == nil || n.size == 0 {
+	if !w.blobs[i].isLFS && n.pointer == nil || n.Size == 0 {
 		return nil
 	}
 	if !w.blobs[i].isLFS {
 		return w.takeOut(i, *n.pointer)
 	}
-	return w.takeIn(i, c, n)
+	return w.takeIn(i, c, n.ID)
 }
 
 // takeOut makes content of a pointer.
@@ -320,8 +321,8 @@ func (w *bodies) takeOut(i int, p lfs.Pointer) error {
 }
 
 // takeIn makes a pointer of content, if the server offers LFS.
-func (w *bodies) takeIn(i int, c providers.Change, n *node) error {
-	if _, is, err := w.repo.pointerIn(n.id); err != nil || is {
+func (w *bodies) takeIn(i int, c providers.Change, from id) error {
+	if _, is, err := w.repo.pointerIn(from); err != nil || is {
 		if is && w.repo.large.offers.Load() != notOffered {
 			err = errPointer
 		}
@@ -330,7 +331,7 @@ func (w *bodies) takeIn(i int, c providers.Change, n *node) error {
 	if w.repo.large.offers.Load() == notOffered {
 		return nil
 	}
-	content, err := w.repo.objects.Open(n.id, 0)
+	content, err := w.repo.objects.Open(from, 0)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/attributes"
 	"github.com/wsmount/wsmount/providers/git/internal/lfs"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
+	"github.com/wsmount/wsmount/providers/git/internal/trees"
 )
 
 // blob is the content of a change, which is in the batch already.
@@ -31,7 +32,7 @@ type run struct {
 
 // newRun enters changes of a tree. Blobs are filled in later, before do.
 func newRun(repo *repository, root id, changes []providers.Change, blobs []blob, made map[id][]byte) *run {
-	before := nodes{repo: repo, root: treeNode(root), made: made}
+	before := nodes{Editor: trees.Editor{Objects: repo.objects}, repo: repo, root: trees.Dir(root), made: made}
 	r := &run{before: before, after: before, changes: changes, blobs: blobs}
 	for _, c := range changes {
 		if err := r.enter(c); err != nil {
@@ -55,7 +56,7 @@ func (r *run) do() ([]providers.Info, error) {
 		}
 	}
 	for l := range r.places.Deleted() {
-		root, err := r.after.less(r.after.root, l.Parts())
+		root, err := r.after.Without(r.after.root, l.Parts())
 		if err != nil {
 			return nil, err
 		}
@@ -130,10 +131,10 @@ func (r *run) checkDelete(c providers.Change) error {
 	if c.Dir {
 		cond = providers.IfDir()
 	}
-	if err := cond.Allows(providers.MethodDelete, n.at(c.Locator)); err != nil || n == nil || !n.isDir() || r.places.IsTaken(c.Locator) {
+	if err := cond.Allows(providers.MethodDelete, n.at(c.Locator)); err != nil || !n.IsDir() || r.places.IsTaken(c.Locator) {
 		return err
 	}
-	empty, err := r.emptied(c.Locator, n)
+	empty, err := r.emptied(c.Locator, n.Node)
 	if err == nil && !empty {
 		err = providers.ErrNotEmpty
 	}
@@ -142,12 +143,13 @@ func (r *run) checkDelete(c providers.Change) error {
 
 // emptied reports whether the set deletes all that is in the directory n;
 // directories below it go by themselves.
-func (r *run) emptied(l providers.Locator, n *node) (bool, error) {
-	if err := r.before.load(n); err != nil {
+func (r *run) emptied(l providers.Locator, n *trees.Node) (bool, error) {
+	entries, err := r.before.Entries(n)
+	if err != nil {
 		return false, err
 	}
-	for name, child := range n.dir {
-		if hidden(name) {
+	for name, child := range entries {
+		if trees.Hidden(name) {
 			return false, nil // hidden entries stay
 		}
 		at, err := l.Child(name)
@@ -157,7 +159,7 @@ func (r *run) emptied(l providers.Locator, n *node) (bool, error) {
 		if r.places.IsDeleted(at) {
 			continue
 		}
-		if !child.isDir() {
+		if !child.IsDir() {
 			return false, nil
 		}
 		if empty, err := r.emptied(at, child); err != nil || !empty {
@@ -174,11 +176,11 @@ func (r *run) checkFrom(i int, c providers.Change) error {
 		return err
 	case r.blobs[i].size > 0 && !r.blobs[i].taken:
 		return fmt.Errorf("content and From %q: %w", c.From, providers.ErrInvalid)
-	case source == nil:
+	case source.Node == nil:
 		return fmt.Errorf("from %q: %w", c.From, providers.ErrNotExist)
-	case c.Dir && !source.looksDir():
+	case c.Dir && !source.LooksDir():
 		return fmt.Errorf("from %q: %w", c.From, providers.ErrNotDir)
-	case !c.Dir && source.looksDir():
+	case !c.Dir && source.LooksDir():
 		return fmt.Errorf("from %q: %w", c.From, providers.ErrIsDir)
 	case !c.FromVersion.IsZero() && !c.FromVersion.Matches(source.at(c.From).Version):
 		return fmt.Errorf("from %q: %w", c.From, providers.ErrConflict)
@@ -187,15 +189,15 @@ func (r *run) checkFrom(i int, c providers.Change) error {
 	if err != nil {
 		return err
 	}
-	if c.If.Kind == providers.ConditionDir && standing != nil && standing.looksDir() && r.places.IsTaken(origin) {
+	if c.If.Kind == providers.ConditionDir && standing.LooksDir() && r.places.IsTaken(origin) {
 		return nil
 	}
 	return c.If.Allows(providers.MethodMove, standing.at(c.Locator))
 }
 
-// standing is the entry that a change at l replaces, and its place before the set; n is nil when
-// there is none.
-func (r *run) standing(l providers.Locator) (origin providers.Locator, n *node, err error) {
+// standing is the entry that a change at l replaces, and its place before the set; n is without
+// Node when there is none.
+func (r *run) standing(l providers.Locator) (origin providers.Locator, n found, err error) {
 	origin, gone, err := r.places.Origin(l)
 	if err == nil && !gone {
 		n, err = r.before.find(origin)
@@ -205,21 +207,21 @@ func (r *run) standing(l providers.Locator) (origin providers.Locator, n *node, 
 
 // place puts the entry that a change makes into the tree after.
 func (r *run) place(i int, c providers.Change) error {
-	n := &node{mode: modeOf(c.Kind, c.Attr), id: r.blobs[i].id, size: r.blobs[i].size}
+	n := &trees.Node{Mode: modeOf(c.Kind, c.Attr), ID: r.blobs[i].id, Size: r.blobs[i].size}
 	if !c.From.IsRoot() {
 		var err error
 		if n, err = r.take(c); err != nil {
 			return err
 		}
 		if r.blobs[i].taken {
-			n = &node{mode: n.mode, id: r.blobs[i].id, size: r.blobs[i].size}
+			n = &trees.Node{Mode: n.Mode, ID: r.blobs[i].id, Size: r.blobs[i].size}
 		}
-		if n.mine && len(n.dir) == 0 { // the entry in its place was replaced all the same
-			r.after.root, err = r.after.less(r.after.root, c.Locator.Parts())
+		if n.IsEmptied() { // the entry in its place was replaced all the same
+			r.after.root, err = r.after.Without(r.after.root, c.Locator.Parts())
 			return err
 		}
 	}
-	root, err := r.after.put(r.after.root, c.Locator.Parts(), n)
+	root, err := r.after.Put(r.after.root, c.Locator.Parts(), n)
 	if err == nil {
 		r.after.root = root
 	}
@@ -238,26 +240,27 @@ func modeOf(kind providers.Kind, attr providers.Attr) object.Mode {
 }
 
 // take is the entry at From, less the entries below it that the set deletes.
-func (r *run) take(c providers.Change) (*node, error) {
-	n, err := r.before.find(c.From)
+func (r *run) take(c providers.Change) (*trees.Node, error) {
+	source, err := r.before.find(c.From)
 	if err != nil {
 		return nil, err
 	}
-	if n.isDir() {
+	n := source.Node
+	if n.IsDir() {
 		depth := len(c.From.Parts())
 		for l := range r.places.Deleted() {
 			if l == c.From || !c.From.Contains(l) {
 				continue
 			}
-			if n, err = r.before.less(n, l.Parts()[depth:]); err != nil {
+			if n, err = r.before.Without(n, l.Parts()[depth:]); err != nil {
 				return nil, err
 			}
 		}
 		return n, nil
 	}
-	if c.Attr.Valid&(providers.AttrMode|providers.AttrExec) != 0 && !n.looksDir() && !n.mode.IsLink() {
+	if c.Attr.Valid&(providers.AttrMode|providers.AttrExec) != 0 && n.IsFile() {
 		changed := *n
-		changed.mode = modeOf(providers.KindFile, c.Attr)
+		changed.Mode = modeOf(providers.KindFile, c.Attr)
 		n = &changed
 	}
 	return n, nil
@@ -274,7 +277,7 @@ func (r *run) left() ([]providers.Info, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n != nil {
+		if n.Node != nil {
 			infos[i] = *n.at(c.Locator)
 		}
 	}
@@ -310,7 +313,7 @@ func (r *run) checkShown() error {
 // same place.
 func (r *run) checkBelow(dir providers.Locator, from *providers.Locator) error {
 	n, f, err := r.after.inside(dir)
-	if err != nil || n == nil || !n.isDir() {
+	if err != nil || !n.IsDir() {
 		return err
 	}
 	if from == nil {
@@ -324,16 +327,20 @@ func (r *run) checkBelow(dir providers.Locator, from *providers.Locator) error {
 	if err != nil || f == nil && before == nil || dir == *from && before.Equal(f) {
 		return err
 	}
-	for name, child := range n.dir {
+	entries, err := r.after.Entries(n)
+	if err != nil {
+		return err
+	}
+	for name, child := range entries {
 		at, err := dir.Child(name)
-		if err != nil || hidden(name) || r.own[at] {
+		if err != nil || trees.Hidden(name) || r.own[at] {
 			continue
 		}
 		was, err := from.Child(name)
 		if err != nil {
 			return err
 		}
-		if child.isDir() {
+		if child.IsDir() {
 			err = r.checkBelow(at, &was)
 		} else {
 			err = r.checkFile(at, was, f, before)
@@ -347,10 +354,10 @@ func (r *run) checkBelow(dir providers.Locator, from *providers.Locator) error {
 
 func (r *run) checkFile(at, was providers.Locator, f, before *attributes.Filters) error {
 	n, _, err := r.after.look(at)
-	if err != nil || !isFile(n) || n.size > lfs.MaxPointer || f.IsLFS(at.Parts()) == before.IsLFS(was.Parts()) {
+	if err != nil || !n.IsFile() || n.Size > lfs.MaxPointer || f.IsLFS(at.Parts()) == before.IsLFS(was.Parts()) {
 		return err
 	}
-	text, err := r.after.text(n.id)
+	text, err := r.after.text(n.ID)
 	if _, is := lfs.Parse(text); err == nil && is {
 		err = fmt.Errorf("%s would show its pointer of LFS, or what that leads to, and did not: write it anew, too: %w", at, providers.ErrUnsupported)
 	}

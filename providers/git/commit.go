@@ -108,7 +108,7 @@ func (c committer) commitBatch(m moving, set providers.ChangeSet, b *odb.Batch, 
 	if result.Entries, err = r.do(); err != nil {
 		return providers.CommitResult{}, err
 	}
-	tree, err := r.after.root.save(b)
+	tree, err := r.after.root.Save(b)
 	if err != nil {
 		return providers.CommitResult{}, err
 	}

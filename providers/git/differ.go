@@ -12,6 +12,7 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/lfs"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
+	"github.com/wsmount/wsmount/providers/git/internal/trees"
 )
 
 // Differences implements providers.Differ.
@@ -274,7 +275,7 @@ func (c *comparison) entries(at string, dir *side) ([]object.Entry, error) {
 	}
 	all, err := object.Entries(raw)
 	if c.asListed {
-		all = slices.DeleteFunc(all, func(e object.Entry) bool { return hidden(e.Name) })
+		all = slices.DeleteFunc(all, func(e object.Entry) bool { return trees.Hidden(e.Name) })
 	}
 	return all, err
 }

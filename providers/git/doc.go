@@ -56,9 +56,9 @@
 //
 // # Tree
 //
-// Names, content and links are the repository's, byte for byte; of .gitattributes only filter=lfs
-// has an effect (see below), and merge=union where commits are made anew. The only attribute of a
-// file is whether it may be executed. A directory exists as long as it has an entry. A submodule
+// Names, content and links are the repository's, byte for byte; of .gitattributes (package
+// attributes) only filter=lfs has an effect (see below), and merge=union where commits are made
+// anew (package rebase). The only attribute of a file is whether it may be executed. A directory exists as long as it has an entry. A submodule
 // is a directory without entries, in which nothing can be made and which is neither moved nor
 // removed ([providers.Submoduler]). Not shown, and left as they are, are entries that no local
 // file system could show: ".", "..", names over 255 bytes, and any name that some system takes

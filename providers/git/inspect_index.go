@@ -10,6 +10,7 @@ import (
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/index"
+	"github.com/wsmount/wsmount/providers/git/internal/trees"
 )
 
 // indices are the indices that the git program was shown last: of the head, made on the first
@@ -114,7 +115,7 @@ func (g *gitTree) makeIndex(commit id) (*indexFile, *index.Entries, error) {
 		return nil, nil, err
 	}
 	made := &indexFile{File: f, of: commit, users: 1}
-	entries, err := index.Write(f, index.Source{Root: v.root, Tree: v.tree, Token: v.commit.String(), Hidden: hidden, Place: g.root, Exclude: g.hide})
+	entries, err := index.Write(f, index.Source{Root: v.root, Tree: v.tree, Token: v.commit.String(), Hidden: trees.Hidden, Place: g.root, Exclude: g.hide})
 	if err == nil {
 		made.size, err = f.Seek(0, io.SeekCurrent)
 	}

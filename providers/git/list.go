@@ -8,6 +8,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/attributes"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
+	"github.com/wsmount/wsmount/providers/git/internal/trees"
 )
 
 const pageSize = 10_000
@@ -88,7 +89,7 @@ func (s *scan) walk(dir id, path, after string, f *attributes.Filters) error {
 			return err
 		}
 		place := path + e.Key()
-		if hidden(e.Name) || place < after && !strings.HasPrefix(after, place) {
+		if trees.Hidden(e.Name) || place < after && !strings.HasPrefix(after, place) {
 			continue
 		}
 		if place > after {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
+	"github.com/wsmount/wsmount/providers/git/internal/trees"
 )
 
 // Submodule implements providers.Submoduler.
@@ -65,7 +66,7 @@ func (s *submodules) below(ctx context.Context, v *view, tree id) (string, error
 			return "", err
 		}
 		switch {
-		case hidden(e.Name):
+		case trees.Hidden(e.Name):
 		case e.Mode.IsSubmodule():
 			first = e.Name
 		case e.Mode.IsDir():

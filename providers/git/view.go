@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/attributes"
 	"github.com/wsmount/wsmount/providers/git/internal/lfs"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
+	"github.com/wsmount/wsmount/providers/git/internal/trees"
 )
 
 // view is the tree of one commit. It never changes.
@@ -32,11 +32,6 @@ func (r *repository) viewOf(c id) (*view, error) {
 	return v, err
 }
 
-// hidden reports whether an entry of a tree is not shown.
-func hidden(name string) bool {
-	return name == "" || name == "." || name == ".." || len(name) > providers.MaxName || strings.Contains(name, "/") || providers.IsDotGit(name)
-}
-
 // tree is the entries of a directory, as git keeps them.
 func (v *view) tree(dir id) ([]byte, error) {
 	if dir.IsZero() {
@@ -49,7 +44,7 @@ func (v *view) tree(dir id) ([]byte, error) {
 func (v *view) look(ctx context.Context, l providers.Locator) (e object.Entry, f *attributes.Filters, err error) {
 	e = object.Entry{Mode: object.ModeDir, ID: v.root}
 	for depth, name := range l.Parts() {
-		if !e.Mode.IsDir() || hidden(name) {
+		if !e.Mode.IsDir() || trees.Hidden(name) {
 			return e, nil, providers.ErrNotExist
 		}
 		raw, err := v.tree(e.ID)

@@ -1,7 +1,8 @@
-package git
+package rebase_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,7 +20,9 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
+	"github.com/wsmount/wsmount/providers/git/internal/rebase"
 	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
 
@@ -188,25 +191,28 @@ func (c *mergeCases) commit(parent int, tree genTree) int {
 }
 
 // load imports the commits, and opens them.
-func (c *mergeCases) load() (r *repository, ids []id) {
+func (c *mergeCases) load() (in rebase.Repository, ids []odb.ID) {
 	c.t.Helper()
 	tier.RequireTools(c.t, "git")
 	assert.OK(c.t, assert.ErrOf(c.git(nil, "init", "--bare", "-q")))
 	assert.OK(c.t, assert.ErrOf(c.git(c.stream.Bytes(), "-c", "fastimport.unpackLimit=0", "fast-import", "--quiet")))
-	ids = make([]id, c.number+1)
+	ids = make([]odb.ID, c.number+1)
 	for i := range ids[1:] {
 		b := assert.Of(os.ReadFile(filepath.Join(c.dir, "refs", "heads", fmt.Sprintf("c%d", i+1)))).OK(c.t)
 		ids[i+1] = plumbing.NewHash(strings.TrimSpace(string(b)))
 	}
-	r = &repository{}
-	var err error
-	private := c.t.TempDir()
-	if r.objects, err = odb.Open(filepath.Join(c.dir, "objects"), private, space.Disk{}); err != nil {
-		c.t.Fatal(err)
+	objects := assert.Of(odb.Open(filepath.Join(c.dir, "objects"), c.t.TempDir(), space.Disk{})).OK(c.t)
+	c.t.Cleanup(func() { _ = objects.Close() })
+	in.Objects = objects
+	in.Commit = func(commit odb.ID) (object.Commit, error) {
+		raw, err := objects.Get(commit, odb.Commit)
+		if err != nil {
+			return object.Commit{}, err
+		}
+		return object.ParseCommit(raw)
 	}
-	r.partial = newPartial(r)
-	c.t.Cleanup(func() { _ = r.objects.Close() })
-	return r, ids
+	in.Fetch = func(context.Context, ...odb.ID) error { return nil } // all are local
+	return in, ids
 }
 
 // A commit that is made anew on top of others is what git makes of it, where git
@@ -227,10 +233,10 @@ func TestRenamesAsGit(t *testing.T) {
 			c.commit(first, three[2])
 			trees = append(trees, three)
 		}
-		r, ids := c.load()
+		in, ids := c.load()
 		for i, three := range trees {
 			all++
-			if !c.sameAsGit(r, three, ids[3*i+1], ids[3*i+2], ids[3*i+3]) {
+			if !c.sameAsGit(in, three, ids[3*i+1], ids[3*i+2], ids[3*i+3]) {
 				continue
 			}
 			clean++
@@ -245,11 +251,11 @@ func TestRenamesAsGit(t *testing.T) {
 
 // sameAsGit makes ours anew on top of theirs, as git does, and reports whether that went
 // without a conflict.
-func (c *mergeCases) sameAsGit(r *repository, three [3]genTree, base, ours, theirs id) (clean bool) {
+func (c *mergeCases) sameAsGit(in rebase.Repository, three [3]genTree, base, ours, theirs odb.ID) (clean bool) {
 	c.t.Helper()
 	want, conflict := c.git(nil, "merge-tree", "--write-tree", ours.String(), theirs.String())
 	want, _, _ = strings.Cut(want, "\n")
-	tip, err := r.rebase(c.t.Context(), base, theirs, ours, combineLines)
+	tip, err := rebase.Rebase(c.t.Context(), in, base, theirs, ours, combineLines)
 	if conflict == nil && errors.Is(err, providers.ErrConflict) && bothMade(three) {
 		return false // git takes the new file, and what the other side changed under the old name is gone
 	}
@@ -259,7 +265,7 @@ func (c *mergeCases) sameAsGit(r *repository, three [3]genTree, base, ours, thei
 	if err != nil || conflict != nil {
 		return false
 	}
-	commit := assert.Of(r.commit(tip)).OK(c.t)
+	commit := assert.Of(in.Commit(tip)).OK(c.t)
 	if commit.Tree.String() != want {
 		got, _ := c.git(nil, "ls-tree", "-r", commit.Tree.String())
 		wanted, _ := c.git(nil, "ls-tree", "-r", want)

@@ -1,4 +1,4 @@
-package git
+package rebase_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers/git/internal/attributes"
+	"github.com/wsmount/wsmount/providers/git/internal/rebase"
 )
 
 // Of a file that is declared so the lines of both sides are kept, in the order of
@@ -32,12 +33,12 @@ func TestUnion(t *testing.T) {
 			first := g.commit(0, tree(c.base))
 			g.commit(first, tree(c.ours))
 			g.commit(first, tree(c.theirs))
-			r, ids := g.load()
+			in, ids := g.load()
 			if err := os.WriteFile(filepath.Join(g.dir, "info", "attributes"), []byte(c.attributes), 0o600); err != nil {
 				t.Fatal(err) // where git without files looks
 			}
 			want, conflict := g.git(nil, "merge-tree", "--write-tree", ids[2].String(), ids[3].String())
-			tip, err := r.rebase(t.Context(), ids[1], ids[3], ids[2], func(base, a, b []byte, union bool) ([]byte, bool) {
+			tip, err := rebase.Rebase(t.Context(), in, ids[1], ids[3], ids[2], func(base, a, b []byte, union bool) ([]byte, bool) {
 				if !union {
 					return nil, false
 				}
@@ -47,7 +48,7 @@ func TestUnion(t *testing.T) {
 			if err != nil {
 				return
 			}
-			commit := assert.Of(r.commit(tip)).OK(t)
+			commit := assert.Of(in.Commit(tip)).OK(t)
 			if got := commit.Tree.String() + "\n"; got != want {
 				log, _ := g.git(nil, "show", tip.String()+":dir/a.log")
 				t.Errorf("got tree %s, git has %s: %q", got, want, log)

@@ -1,10 +1,12 @@
-package git
+package rebase
 
 import (
 	"maps"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/wsmount/wsmount/providers/git/internal/trees"
 )
 
 // The sides of a merge.
@@ -25,7 +27,7 @@ type renames struct {
 type follower struct {
 	to   string
 	side int // that has the new name
-	n    *node
+	n    *trees.Node
 }
 
 // renamesOf finds a side's renames, as git does when it looks for equal content
@@ -36,17 +38,17 @@ func (m *merging) renamesOf(side int) (*renames, error) {
 		return m.moved[side], nil
 	}
 	var c changes
-	if err := c.below(m.nodes, "", m.base, [2]*node{m.ours, m.theirs}[side]); err != nil {
+	if err := c.below(m.edit, "", m.base, [2]*trees.Node{m.ours, m.theirs}[side]); err != nil {
 		return nil, err
 	}
 	r := &renames{to: map[string]string{}, from: map[string]string{}, gone: map[string]bool{}}
 	sources := map[id][]string{}
 	for _, at := range slices.Sorted(maps.Keys(c.gone)) {
 		r.gone[at] = true
-		sources[c.gone[at].id] = append(sources[c.gone[at].id], at)
+		sources[c.gone[at].ID] = append(sources[c.gone[at].ID], at)
 	}
 	for _, at := range slices.Sorted(maps.Keys(c.made)) {
-		if from := r.source(at, c.made[at], sources[c.made[at].id], c.gone); from != "" {
+		if from := r.source(at, c.made[at], sources[c.made[at].ID], c.gone); from != "" {
 			r.to[from], r.from[at] = at, from
 		}
 	}
@@ -57,8 +59,8 @@ func (m *merging) renamesOf(side int) (*renames, error) {
 // emptyBlob is the id of empty content.
 var emptyBlob = id{0xe6, 0x9d, 0xe2, 0x9b, 0xb2, 0xd1, 0xd6, 0x43, 0x4b, 0x8b, 0x29, 0xae, 0x77, 0x5a, 0xd8, 0xc2, 0xe4, 0x8c, 0x53, 0x91}
 
-func (r *renames) source(at string, n *node, sources []string, gone map[string]*node) (best string) {
-	if n.id == emptyBlob || n.mode.IsSubmodule() {
+func (r *renames) source(at string, n *trees.Node, sources []string, gone map[string]*trees.Node) (best string) {
+	if n.ID == emptyBlob || n.Mode.IsSubmodule() {
 		return ""
 	}
 	for _, from := range sources {
@@ -74,54 +76,46 @@ func (r *renames) source(at string, n *node, sources []string, gone map[string]*
 }
 
 // alike reports whether two are files both, or links both.
-func alike(a, b *node) bool { return isFile(a) && isFile(b) || a.mode == b.mode }
+func alike(a, b *trees.Node) bool { return a.IsFile() && b.IsFile() || a.Mode == b.Mode }
 
 // changes are the paths of files and links that a side has and its base has not, and the other
 // way round.
-type changes struct{ made, gone map[string]*node }
+type changes struct{ made, gone map[string]*trees.Node }
 
-func (c *changes) below(t *nodes, at string, base, side *node) error {
-	if equal(base, side) {
+func (c *changes) below(edit trees.Editor, at string, base, side *trees.Node) error {
+	if trees.Equal(base, side) {
 		return nil
 	}
-	names := map[string]bool{}
-	for _, n := range []*node{base, side} {
-		if n == nil {
-			continue
-		}
-		if err := t.load(n); err != nil {
-			return err
-		}
-		for name := range n.dir {
-			names[name] = true
-		}
+	had, err := edit.Entries(base)
+	if err != nil {
+		return err
 	}
+	has, err := edit.Entries(side)
+	if err != nil {
+		return err
+	}
+	names := map[string]*trees.Node{}
+	maps.Copy(names, had)
+	maps.Copy(names, has)
 	for name := range names {
-		was, is := entryOf(base, name), entryOf(side, name)
+		was, is := had[name], has[name]
 		if was, is := leafOf(was), leafOf(is); was == nil && is != nil {
 			c.note(&c.made, at+"/"+name, is)
 		} else if was != nil && is == nil {
 			c.note(&c.gone, at+"/"+name, was)
 		}
-		if err := c.below(t, at+"/"+name, treeOf(was), treeOf(is)); err != nil {
+		if err := c.below(edit, at+"/"+name, treeOf(was), treeOf(is)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *changes) note(in *map[string]*node, at string, n *node) {
+func (c *changes) note(in *map[string]*trees.Node, at string, n *trees.Node) {
 	if *in == nil {
-		*in = map[string]*node{}
+		*in = map[string]*trees.Node{}
 	}
 	(*in)[at] = n
-}
-
-func entryOf(dir *node, name string) *node {
-	if dir == nil {
-		return nil
-	}
-	return dir.dir[name]
 }
 
 // checkRenames refuses a name that both sides no longer have, unless both deleted it or renamed
@@ -151,15 +145,16 @@ func (m *merging) checkRenames() error {
 }
 
 // lookIn is the entry at a path of a tree; nil for none.
-func (m *merging) lookIn(n *node, at string) (*node, error) {
+func (m *merging) lookIn(n *trees.Node, at string) (*trees.Node, error) {
 	for _, name := range names(at) {
-		if !isTree(n) {
+		if !n.IsDir() {
 			return nil, nil
 		}
-		if err := m.nodes.load(n); err != nil {
+		entries, err := m.edit.Entries(n)
+		if err != nil {
 			return nil, err
 		}
-		n = n.dir[name]
+		n = entries[name]
 	}
 	return n, nil
 }
@@ -167,7 +162,7 @@ func (m *merging) lookIn(n *node, at string) (*node, error) {
 func names(at string) []string { return strings.Split(at[1:], "/") }
 
 // followTo moves a change of a file to the other side's new name for it.
-func (m *merging) followTo(at string, side int, base, changed *node) error {
+func (m *merging) followTo(at string, side int, base, changed *trees.Node) error {
 	if base == nil {
 		return clash(at)
 	}
@@ -179,20 +174,20 @@ func (m *merging) followTo(at string, side int, base, changed *node) error {
 	if to == "" || !alike(base, changed) {
 		return clash(at)
 	}
-	n := &node{mode: changed.mode, id: changed.id, size: changed.size}
-	there, err := m.lookIn([2]*node{m.ours, m.theirs}[side], to)
+	n := &trees.Node{Mode: changed.Mode, ID: changed.ID, Size: changed.Size}
+	there, err := m.lookIn([2]*trees.Node{m.ours, m.theirs}[side], to)
 	if err != nil {
 		return err
 	}
-	if base.mode != there.mode {
-		n.mode = there.mode
+	if base.Mode != there.Mode {
+		n.Mode = there.Mode
 	}
 	m.late = append(m.late, follower{to, side, n})
 	return nil
 }
 
 // fromSame is the base's entry that both sides have renamed to a path; nil for none.
-func (m *merging) fromSame(at string) *node {
+func (m *merging) fromSame(at string) *trees.Node {
 	ours, err := m.renamesOf(byOurs)
 	if err != nil {
 		return nil
@@ -206,17 +201,16 @@ func (m *merging) fromSame(at string) *node {
 }
 
 // follow makes the changes that go to a new name, where the other side must have no other change.
-func (m *merging) follow(root *node) (*node, error) {
+func (m *merging) follow(root *trees.Node) (*trees.Node, error) {
 	for _, f := range m.late {
-		other, err := m.lookIn([2]*node{m.theirs, m.ours}[f.side], f.to)
+		other, err := m.lookIn([2]*trees.Node{m.theirs, m.ours}[f.side], f.to)
 		if err != nil {
 			return nil, err
 		}
-		if other = leafOf(other); other != nil && !equal(other, f.n) {
+		if other = leafOf(other); other != nil && !trees.Equal(other, f.n) {
 			return nil, clash(f.to)
 		}
-		t := &nodes{repo: m.repo, root: root}
-		if root, err = t.put(root, names(f.to), f.n); err != nil {
+		if root, err = m.edit.Put(root, names(f.to), f.n); err != nil {
 			return nil, err
 		}
 	}
