@@ -119,7 +119,7 @@ func (a *archive) Close() error {
 	if a.repo == nil {
 		return nil
 	}
-	a.repo.partial.end()
+	a.repo.partial.End()
 	return a.repo.close()
 }
 
@@ -237,7 +237,7 @@ func (r *repository) changedBy(c id) (paths []string, err error) {
 // open is the content that a file shows: of a pointer whose object is kept in this clone, the
 // object's.
 func (a *archive) open(blob id) (io.ReadCloser, error) {
-	if a.repo.partial.isPromised(blob) {
+	if a.repo.partial.IsPromised(blob) {
 		return nil, fmt.Errorf("its content was never fetched, and is at the remote alone: %w", providers.ErrNotExist)
 	}
 	p, is, err := a.repo.pointerIn(blob)

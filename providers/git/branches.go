@@ -138,7 +138,7 @@ func (t talking) bring(ctx context.Context, branch string, theirs id) error {
 		return err
 	}
 	known := t.repo.hasCommit(theirs)
-	moved, err := t.repo.partial.moving(known)
+	moved, err := t.repo.partial.Moving(known)
 	defer moved()
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ func (g *origin) clone(ctx context.Context) error {
 			err = g.repo.refs.Update(headRef(g.on()), head, theirs)
 		}
 		if err == nil {
-			err = g.repo.partial.small(ctx, theirs)
+			err = g.repo.partial.FetchSmall(ctx, theirs)
 		}
 		if err == nil {
 			g.repo.state.First = theirs.String() // no other goroutine uses the state yet

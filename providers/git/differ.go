@@ -67,7 +67,7 @@ func (d *described) find(path string, e, f *object.Entry) error {
 
 // describe describes all found entries, and first fetches their missing content together.
 func (d *described) describe() error {
-	if err := d.is.repo.partial.need(d.ctx, d.blobs...); err != nil {
+	if err := d.is.repo.partial.Need(d.ctx, d.blobs...); err != nil {
 		return err
 	}
 	for _, x := range d.found {
@@ -156,12 +156,12 @@ func (r *repository) between(a, b id) (paths []string, err error) {
 // of each, nil for none. With asListed it is as List has them: without hidden entries, and with
 // all entries below a directory that only one has.
 func (r *repository) compare(a, b *view, asListed bool, found func(path string, e, f *object.Entry) error) error {
-	c := comparison{ctx: r.partial.ctx, repo: r, asListed: asListed, found: found}
+	c := comparison{repo: r, asListed: asListed, found: found}
 	return c.trees("", side{tree: a.root}, side{tree: b.root})
 }
 
 type comparison struct {
-	ctx      context.Context
+	ctx      context.Context // with asShown
 	repo     *repository
 	asListed bool
 	asShown  bool // also entries that are the same and show other content

@@ -33,16 +33,16 @@
 // # Partial clones
 //
 // A server that filters is asked for commits and trees alone (git-partial-clone, blob:none),
-// unless Options.Clone is CloneFull; any other gives all. Then the clone is usable, and blobs
-// come by their ids over the same protocol. A head of few files comes whole before that. A
-// listing needs the sizes of all files in the directory, which only blobs tell: it asks for the
-// missing ones in one request, and for no more files at once than a caller can wait for. Blobs
-// that a caller waits for go first and together; a blob is asked for once, however many callers
-// wait for it. With CloneAuto and CloneFull batches bring the rest in the background: blobs below
-// directories that a program has looked at, the rest of the head from the root down, and those of
-// the history alone, until nothing is missing and the clone is like any other. CloneAuto stops
-// when mostAhead bytes are local, both when the disk has little room. With CloneBlobless blobs
-// come only on demand.
+// unless Options.Clone is CloneFull; any other gives all. Then the clone is usable, and blobs come
+// by their ids over the same protocol (package partial). A head of few files comes whole before
+// that. A listing needs the sizes of all files in the directory, which only blobs tell: it asks
+// for the missing ones in one request, and for no more files at once than a caller can wait for.
+// Blobs that a caller waits for go first and together; a blob is asked for once, however many
+// callers wait for it. With CloneAuto and CloneFull batches bring the rest in the background:
+// blobs below directories that a program has looked at, the rest of the head from the root down,
+// and those of the history alone, until nothing is missing and the clone is like any other.
+// CloneAuto stops when 4 GiB are local, both when the disk has little room. With CloneBlobless
+// blobs come only on demand.
 //
 // A blob that cannot come is an error of reading or listing, ErrUnavailable with the server's
 // reason, and is asked for again by the next caller that needs it. Nothing else needs the missing
@@ -58,11 +58,12 @@
 //
 // Names, content and links are the repository's, byte for byte; of .gitattributes (package
 // attributes) only filter=lfs has an effect (see below), and merge=union where commits are made
-// anew (package rebase). The only attribute of a file is whether it may be executed. A directory exists as long as it has an entry. A submodule
-// is a directory without entries, in which nothing can be made and which is neither moved nor
-// removed ([providers.Submoduler]). Not shown, and left as they are, are entries that no local
-// file system could show: ".", "..", names over 255 bytes, and any name that some system takes
-// for ".git". That name cannot be written either: no server would take it.
+// anew (package rebase). The only attribute of a file is whether it may be executed. A directory
+// exists as long as it has an entry. A submodule is a directory without entries, in which nothing
+// can be made and which is neither moved nor removed ([providers.Submoduler]). Not shown, and left
+// as they are, are entries that no local file system could show: ".", "..", names over 255 bytes,
+// and any name that some system takes for ".git". That name cannot be written either: no server
+// would take it.
 //
 // A version is the id of the content and the kind of entry, so the same content has the same
 // version in every place and revision. Sizes come from the index of a pack (see package odb),

@@ -13,7 +13,7 @@ func (r *repository) filters(ctx context.Context, above *attributes.Filters, dep
 	if err != nil || !ok {
 		return above, err
 	}
-	if err := r.partial.need(ctx, file); err != nil {
+	if err := r.partial.Need(ctx, file); err != nil {
 		return above, err
 	}
 	return r.parsed.With(above, depth, file, func() ([]byte, error) { return r.attributes(file) })

@@ -108,15 +108,15 @@ func Open(ctx context.Context, o Options) (*Provider, error) {
 	p.repo.objects.OnReceive(o.Receiving)
 	p.origin = &origin{o: o, repo: p.repo, remote: asked, talk: make(chan struct{}, 1)}
 	p.repo.large = newLarge(p.repo, asked, o)
-	p.repo.partial.from(asked, o)
+	p.repo.partial.From(o.blobsOf(asked, p.repo))
 	t := newTidier()
 	if err := p.begin(ctx, t); err != nil {
 		t.end()
-		p.repo.partial.end()
+		p.repo.partial.End()
 		p.repo.close()
 		return nil, err
 	}
-	p.repo.partial.begin()
+	p.repo.partial.Begin()
 	return p, nil
 }
 
@@ -176,7 +176,7 @@ func (p *Provider) Close() error {
 	if p.head.closed.Swap(true) {
 		return nil
 	}
-	p.repo.partial.end() // also the blobs that a commit waits for
+	p.repo.partial.End() // also the blobs that a commit waits for
 	m := p.head.hold()   // a commit under way ends first
 	defer m.release()
 	m.tidier.end()

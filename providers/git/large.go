@@ -220,7 +220,7 @@ func (r *repository) objectsOf(others []id, of ...id) (all []lfs.Pointer, err er
 					return nil
 				}
 				seen[blob] = true
-				if r.partial.isPromised(blob) {
+				if r.partial.IsPromised(blob) {
 					return nil // it came from the server
 				}
 				p, ok, err := r.pointerIn(blob)

@@ -35,7 +35,7 @@ func (v *view) list(ctx context.Context, l providers.Locator, opts providers.Lis
 		return providers.Page{}, providers.ErrUnsupported
 	}
 	s := scan{ctx: ctx, v: v, at: l, deep: opts.Recursive, limit: pageSize}
-	if v.repo.partial.is.Load() {
+	if v.repo.partial.MayMiss() {
 		s.limit = pageMissing
 	}
 	if opts.Limit > 0 {
@@ -48,7 +48,7 @@ func (v *view) list(ctx context.Context, l providers.Locator, opts providers.Lis
 	if err := s.walk(e.ID, "", after, f); err != nil {
 		return providers.Page{}, err
 	}
-	v.repo.partial.lookedAt(e.ID)
+	v.repo.partial.LookedAt(e.ID)
 	return s.page, s.describe()
 }
 
@@ -121,7 +121,7 @@ func (s *scan) describe() error {
 			blobs = append(blobs, e.ID)
 		}
 	}
-	if err := s.v.repo.partial.need(s.ctx, blobs...); err != nil {
+	if err := s.v.repo.partial.Need(s.ctx, blobs...); err != nil {
 		return err
 	}
 	for _, e := range s.found {

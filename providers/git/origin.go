@@ -75,7 +75,7 @@ func (g *origin) learn(ctx context.Context, s *remote.Session) (id, error) {
 		return theirs, nil
 	}
 	known := g.repo.hasCommit(theirs)
-	moved, err := g.repo.partial.moving(known)
+	moved, err := g.repo.partial.Moving(known)
 	defer moved()
 	if err == nil && !known {
 		err = g.receive(ctx, s, theirs, was)
@@ -98,7 +98,7 @@ func (g *origin) receive(ctx context.Context, s *remote.Session, theirs, was id)
 	case len(have) == 0:
 		err = g.receiveFirst(ctx, s, theirs)
 	default:
-		err = g.fetchMore(ctx, s, remote.Want{Commit: theirs, Haves: have, Blobless: g.repo.partial.is.Load() && s.Filters()})
+		err = g.fetchMore(ctx, s, remote.Want{Commit: theirs, Haves: have, Blobless: g.repo.partial.MayMiss() && s.Filters()})
 	}
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (g *origin) fetchMore(ctx context.Context, s *remote.Session, w remote.Want
 	if !w.Blobless {
 		return s.Fetch(ctx, w, g.repo.objects.Receive)
 	}
-	if err := g.repo.partial.without(); err != nil {
+	if err := g.repo.partial.Without(); err != nil {
 		return err
 	}
 	return s.Fetch(ctx, w, g.repo.objects.ReceivePromised)

@@ -207,5 +207,5 @@ func (p pusher) pack(head id, tips []id) (io.ReadCloser, error) {
 
 // pack is that of package gather, without objects that came from the server.
 func (r *repository) pack(commits []id) (io.ReadCloser, error) {
-	return gather.Pack(r.objects, commits, r.partial.isPromised)
+	return gather.Pack(r.objects, commits, r.partial.IsPromised)
 }

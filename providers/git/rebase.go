@@ -17,7 +17,7 @@ func (p *Provider) Rebase(ctx context.Context, base, from, onto providers.Revisi
 				return "", err
 			}
 		}
-		in := rebase.Repository{Objects: p.repo.objects, Commit: p.repo.commit, Fetch: p.repo.partial.need}
+		in := rebase.Repository{Objects: p.repo.objects, Commit: p.repo.commit, Fetch: p.repo.partial.Need}
 		made, err := rebase.Rebase(ctx, in, c[0], c[1], c[2], combine)
 		return revision(made), err
 	})

@@ -19,6 +19,7 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/history"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
+	"github.com/wsmount/wsmount/providers/git/internal/partial"
 	"github.com/wsmount/wsmount/providers/git/internal/refs"
 	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
@@ -33,7 +34,7 @@ type repository struct {
 	refs    *refs.Store
 	log     *os.File // outcomes
 	large   *large
-	partial *partial
+	partial *partial.Blobs
 	parsed  attributes.Cache
 
 	submodules submodules
@@ -51,15 +52,9 @@ type state struct {
 	Cloned bool   // all of the remote's branch has been fetched
 	LFS    string `json:",omitempty"` // whether the server offers it: see large
 
-	Partial string `json:",omitempty"` // "": it was never without blobs
-	First   string `json:",omitempty"` // the commit that was cloned, of one without blobs
+	Partial partial.State `json:",omitempty"` // "": it was never without blobs
+	First   string        `json:",omitempty"` // the commit that was cloned, of one without blobs
 }
-
-// Partial of a clone that was made without blobs.
-const (
-	partialMissing = "missing" // some may be missing
-	partialWhole   = "whole"   // none is any more
-)
 
 const (
 	format      = 1
@@ -210,14 +205,14 @@ func (r *repository) setLFS(word string) error {
 }
 
 // partialState tells whether blobs may be missing.
-func (r *repository) partialState() string {
+func (r *repository) partialState() partial.State {
 	r.saving.Lock()
 	defer r.saving.Unlock()
 	return r.state.Partial
 }
 
 // setPartial notes whether blobs may be missing. It is safe when it returns.
-func (r *repository) setPartial(word string) error {
+func (r *repository) setPartial(word partial.State) error {
 	r.saving.Lock()
 	defer r.saving.Unlock()
 	was, format := r.state.Partial, r.state.Format

@@ -14,6 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/wsmount/wsmount/providers/flock"
+	"github.com/wsmount/wsmount/providers/git/internal/partial"
 	"github.com/wsmount/wsmount/providers/git/internal/remote"
 )
 
@@ -123,7 +124,7 @@ func (s *shared) offer(r *repository, branch string, c id) error {
 		return err
 	}
 	s.list = slices.DeleteFunc(s.list, func(l lent) bool { return l.Branch == branch || l.Commit == c.String() })
-	s.list = append(s.list, lent{Branch: branch, Commit: c.String(), Packs: packs, Partial: r.partialState() == partialMissing, Batches: r.partialState() != ""})
+	s.list = append(s.list, lent{Branch: branch, Commit: c.String(), Packs: packs, Partial: r.partialState() == partial.Missing, Batches: r.partialState() != ""})
 	s.list = s.list[max(0, len(s.list)-mostLent):]
 	b, err := json.Marshal(s.list)
 	if err != nil {
@@ -186,7 +187,7 @@ func (g *origin) lend(c id) {
 // borrow adds the packs of a commit, which may be without blobs.
 func (g *origin) borrow(l lent) error {
 	if l.Partial {
-		if err := g.repo.partial.without(); err != nil {
+		if err := g.repo.partial.Without(); err != nil {
 			return err
 		}
 	}

@@ -82,7 +82,7 @@ func (v *view) pointed(ctx context.Context, l providers.Locator, e object.Entry,
 	if e.Mode.IsDir() || e.Mode.IsSubmodule() {
 		return providers.Info{Locator: l, Kind: providers.KindDir}, nil, nil
 	}
-	if err := v.repo.partial.need(ctx, e.ID); err != nil {
+	if err := v.repo.partial.Need(ctx, e.ID); err != nil {
 		return providers.Info{}, nil, err
 	}
 	size, err := v.repo.objects.Size(e.ID)

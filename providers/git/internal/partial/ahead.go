@@ -1,4 +1,4 @@
-package git
+package partial
 
 import (
 	"fmt"
@@ -8,15 +8,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/providers/git/internal/history"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
-	"github.com/wsmount/wsmount/providers/git/internal/odb"
 )
 
 // ahead prefetches the blobs of a partial clone: those below directories that a program has
 // looked at, the rest of the head, from the root down, and then those of the history alone. It is
 // for one goroutine.
 type ahead struct {
-	w     *partial
+	w     *Blobs
 	again atomic.Bool // trees have come since the walk began
 
 	seen  map[id]bool // trees that were looked through
@@ -46,7 +46,7 @@ const (
 	smallClone  = 1000 // blobs of a head that come before the clone is ready
 )
 
-func newAhead(w *partial) *ahead { return &ahead{w: w, each: batchFirst} }
+func newAhead(w *Blobs) *ahead { return &ahead{w: w, each: batchFirst} }
 
 // run goes on until the provider is closed.
 func (a *ahead) run() {
@@ -57,7 +57,7 @@ func (a *ahead) run() {
 		}
 		if err != nil {
 			a.w.mu.Lock()
-			lockedPartial{a.w}.failed(err)
+			locked{a.w}.failed(err)
 			a.w.mu.Unlock()
 			wait = a.backOff()
 		}
@@ -92,10 +92,10 @@ func (a *ahead) step() (wait time.Duration, err error) {
 	if a.say(why); why != "" {
 		return pauseMost, nil // there may be room by then
 	}
-	if a.w.mode == CloneBlobless {
+	if a.w.from.OnDemand {
 		return forever, nil
 	}
-	end := a.w.turn()
+	end := a.w.from.Turn(a.w.ctx)
 	wait, news, err := a.batch()
 	end(news)
 	return wait, err
@@ -108,14 +108,14 @@ func (a *ahead) batch() (wait time.Duration, news bool, err error) {
 		return 0, false, err
 	}
 	a.found += len(blobs)
-	if f := a.w.reserve(blobs); f != nil {
-		size := a.w.fly(f)
-		if f.err != nil {
+	if r := a.w.reserve(blobs); r != nil {
+		size := a.w.send(r)
+		if r.err != nil {
 			a.begun = false // missing blobs are looked for again
-			return 0, false, f.err
+			return 0, false, r.err
 		}
 		a.pause = 0
-		a.each = int(min(max(batchBytes*int64(len(f.blobs))/max(size, 1), batchLeast), batchMost))
+		a.each = int(min(max(batchBytes*int64(len(r.blobs))/max(size, 1), batchLeast), batchMost))
 		return 0, true, nil
 	}
 	if !end {
@@ -135,14 +135,14 @@ func (a *ahead) batch() (wait time.Duration, news bool, err error) {
 // settled waits for the requests of others.
 func (a *ahead) settled() error {
 	a.w.mu.Lock()
-	var f *flight
-	for _, f = range a.w.flights {
+	var r *request
+	for _, r = range a.w.requests {
 		break
 	}
 	a.w.mu.Unlock()
-	if f != nil {
-		<-f.done
-		return f.err
+	if r != nil {
+		<-r.done
+		return r.err
 	}
 	return nil
 }
@@ -150,23 +150,23 @@ func (a *ahead) settled() error {
 // start begins a walk over the head and its history.
 func (a *ahead) start() error {
 	a.seen, a.near, a.far, a.past, a.found, a.begun, a.cut = map[id]bool{}, nil, nil, nil, 0, true, false
-	heads, err := a.w.repo.tips("refs/heads/", "refs/remotes/origin/", "refs/wsmount/left/")
+	heads, err := a.w.in.Heads()
 	if err != nil {
 		return err
 	}
 	for _, c := range heads {
-		commit, err := a.w.repo.commit(c)
+		commit, err := a.w.in.Commit(c)
 		if err != nil {
 			return err
 		}
 		a.far = append(a.far, commit.Tree)
 	}
-	missing, err := a.w.repo.missingIn(a.far, 0)
+	missing, err := missingIn(a.w.in.Objects, a.far, 0)
 	a.w.mu.Lock()
 	defer a.w.mu.Unlock()
 	a.w.state.Missing = len(missing)
 	if err == nil {
-		a.past, err = a.w.repo.recent(mostHistory, heads...)
+		a.past, err = history.Recent(a.w.in.Commit, mostHistory, heads...)
 		a.cut = len(a.past) == mostHistory
 	}
 	return err
@@ -207,78 +207,31 @@ func (a *ahead) next() (tree id, queue *[]id, err error) {
 	if len(a.past) == 0 {
 		return tree, nil, nil
 	}
-	commit, err := a.w.repo.commit(a.past[0])
+	commit, err := a.w.in.Commit(a.past[0])
 	a.past = a.past[1:]
 	return commit.Tree, &a.far, err
 }
 
 // look finds the missing blobs of a directory, and has those below it wait.
 func (a *ahead) look(tree id, queue *[]id, blobs []id) ([]id, error) {
-	err := a.w.repo.eachOf(tree, func(e object.Entry) {
+	err := eachOf(a.w.in.Objects, tree, func(e object.Entry) {
 		switch {
 		case e.Mode.IsDir():
 			*queue = append(*queue, e.ID)
-		case !a.w.repo.objects.Has(e.ID):
+		case !a.w.in.Objects.Has(e.ID):
 			blobs = append(blobs, e.ID)
 		}
 	})
 	return blobs, err
 }
 
-// eachOf calls found with each entry of a tree except submodules.
-func (r *repository) eachOf(tree id, found func(object.Entry)) error {
-	if tree.IsZero() {
-		return nil
-	}
-	raw, err := r.objects.Get(tree, odb.Tree)
-	if err != nil {
-		return err
-	}
-	for len(raw) > 0 {
-		var e object.Entry
-		if e, raw, err = object.Next(raw); err != nil {
-			return err
-		}
-		if !e.Mode.IsSubmodule() {
-			found(e)
-		}
-	}
-	return nil
-}
-
-// missingIn are the blobs of trees that are not local, each once; it stops when there are more
-// than most; 0: all.
-func (r *repository) missingIn(trees []id, most int) ([]id, error) {
-	seen, blobs := map[id]bool{}, []id(nil)
-	for len(trees) > 0 && (most == 0 || len(blobs) <= most) {
-		tree := trees[len(trees)-1]
-		trees = trees[:len(trees)-1]
-		if seen[tree] {
-			continue
-		}
-		seen[tree] = true
-		if err := r.eachOf(tree, func(e object.Entry) {
-			switch {
-			case e.Mode.IsDir():
-				trees = append(trees, e.ID)
-			case !seen[e.ID] && !r.objects.Has(e.ID):
-				seen[e.ID] = true
-				blobs = append(blobs, e.ID)
-			}
-		}); err != nil {
-			return nil, err
-		}
-	}
-	return blobs, nil
-}
-
 // tooMuch is the reason why no more blobs may be prefetched; "": they may.
 func (a *ahead) tooMuch() string {
-	if size := a.w.repo.objects.Bytes(); size > mostAhead && a.w.mode == CloneAuto {
+	if size := a.w.in.Objects.Bytes(); size > mostAhead && a.w.from.Bounded {
 		return fmt.Sprintf("%d MiB are here, and the rest comes when it is needed", size>>20)
 	}
 	var st unix.Statfs_t
-	if err := unix.Statfs(a.w.repo.dir, &st); err != nil {
+	if err := unix.Statfs(a.w.in.Dir, &st); err != nil {
 		return ""
 	}
 	if free, all := int64(st.Bavail)*st.Bsize, int64(st.Blocks)*st.Bsize; free < min(all/20, mostSpare) {

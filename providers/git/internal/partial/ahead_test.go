@@ -1,9 +1,10 @@
-package git
+package partial
 
 import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
@@ -12,16 +13,37 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
 
-// What is below a directory that somebody looked at comes before the rest, which comes
+// newBlobs are those of an empty database.
+func newBlobs(t *testing.T) (w *Blobs, objects *odb.Store) {
+	dir := t.TempDir()
+	objects = assert.Of(odb.Open(filepath.Join(dir, "objects"), filepath.Join(dir, "private"), space.Disk{})).OK(t)
+	t.Cleanup(func() { assert.OK(t, objects.Close()) })
+	var state atomic.Value
+	state.Store(State(""))
+	in := Repository{Dir: dir, Objects: objects, State: func() State { return state.Load().(State) }}
+	in.SetState = func(s State) error {
+		state.Store(s)
+		return nil
+	}
+	in.Commit = func(c id) (object.Commit, error) {
+		raw, err := objects.Get(c, odb.Commit)
+		if err != nil {
+			return object.Commit{}, err
+		}
+		return object.ParseCommit(raw)
+	}
+	return New(in), objects
+}
+
+// What is below a directory that a program looked at comes before the rest, which comes
 // from the root down, each content once.
 func TestAheadOrder(t *testing.T) {
 	t.Parallel()
-	r := assert.Of(openRepository(filepath.Join(t.TempDir(), "clone"), "https://git.acme.test/acme/r.git", space.Disk{})).OK(t)
-	defer r.close()
-	b := assert.Of(r.objects.NewBatch()).OK(t)
+	w, objects := newBlobs(t)
+	b := assert.Of(objects.NewBatch()).OK(t)
 	names := map[id]string{}
 	tree := func(at string, dirs map[string]id) id {
-		content := []byte(at) // an id of nothing that is here
+		content := []byte(at) // an id of nothing that is local
 		blob := id(slices.Grow(content, 20)[:20])
 		names[blob] = at + "/file"
 		entries := []object.Entry{{Name: "file", Mode: object.ModeFile, ID: blob}, {Name: "same", Mode: object.ModeFile, ID: blob}}
@@ -35,8 +57,8 @@ func TestAheadOrder(t *testing.T) {
 	looked := tree("b", map[string]id{"c": c})
 	root := tree("", map[string]id{"a": tree("a", map[string]id{"x": tree("a/x", nil)}), "b": looked, "z": tree("z", nil)})
 	assert.OK(t, b.Finish())
-	assert.OK(t, r.partial.without())
-	a := r.partial.ahead
+	assert.OK(t, w.Without())
+	a := w.ahead
 	a.seen, a.begun, a.far = map[id]bool{}, true, []id{root}
 	var order []string
 	for range 20 {
@@ -46,7 +68,7 @@ func TestAheadOrder(t *testing.T) {
 			order = append(order, names[blob])
 		}
 		if len(order) == 1 {
-			r.partial.lookedAt(looked)
+			w.LookedAt(looked)
 		}
 		if end {
 			break
