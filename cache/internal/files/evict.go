@@ -20,7 +20,8 @@ type Eviction struct {
 	// Lost gives a question, from the known state of a working copy: why can commits that are not
 	// pushed not be read where the provider keeps them? Their local content may be the last copy
 	// then, and nothing is evicted. nil, or a nil question: there are none. The question is asked
-	// without the lock; whole: can each byte of them be read, which takes as long.
+	// without the lock, but for GiveUpBeside; whole: can each byte of them be read, which takes
+	// as long, and is always without.
 	Lost func(v *tree.View) (ask func(whole bool) error)
 	lost error // the last answer; guarded by the lock of Tree
 }
@@ -101,8 +102,9 @@ func (e *Eviction) MayEvict(ino table.Ino) (may bool) {
 }
 
 // GiveUpBeside is GiveUp within a transaction that may fail yet: the inodes that the
-// transaction changes are not clean by the table on the disk. It asks for lost commits
-// within the transaction, for which there is no other moment.
+// transaction changes are not clean by the table on the disk. Lost commits are asked for
+// within the transaction, for which there is no other moment, and never byte by byte: after
+// a loss nothing is given up until Recheck, which needs no lock for it.
 func (e *Eviction) GiveUpBeside(t *tree.Tx) (may func(ino table.Ino) bool) {
 	changed := map[table.Ino]bool{}
 	for _, l := range t.Changed() {
@@ -111,9 +113,9 @@ func (e *Eviction) GiveUpBeside(t *tree.Tx) (may func(ino table.Ino) bool) {
 	for _, ino := range t.Unnamed() { // if this transaction fails the name is back
 		changed[ino] = true
 	}
-	if e.Lost != nil {
+	if e.Lost != nil && e.lost == nil {
 		if ask := e.Lost(t.View); ask != nil {
-			e.lost = ask(e.lost != nil)
+			e.lost = ask(false)
 		}
 	}
 	return func(ino table.Ino) bool { return !changed[ino] && e.GiveUp(t, ino) }

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -72,6 +73,31 @@ func TestEviction(t *testing.T) {
 			assert.Equal(t, v.Inode(s.x).State == table.None, c.may, "it is gone")
 		})
 	}
+}
+
+// The lock of the tree is held meanwhile: no byte of a commit is read, and after a loss nothing is
+// given up until Recheck has looked at each.
+func TestGiveUpBesideReadsNoCommits(t *testing.T) {
+	s := newScene(t)
+	lost, asked := error(nil), []bool{}
+	e := Eviction{Tree: s.tree, Open: NewOpenSet(), Lost: func(*tree.View) func(bool) error {
+		return func(whole bool) error {
+			asked = append(asked, whole)
+			return lost
+		}
+	}}
+	s.update(func(tx *tree.Tx) {
+		tx.Edit(s.x).State = table.Whole
+		assert.True(t, e.GiveUpBeside(tx)(s.x), "without a loss")
+		lost = errors.New("an object is missing")
+		tx.Edit(s.x).State = table.Whole
+		assert.False(t, e.GiveUpBeside(tx)(s.x), "after a loss")
+		lost = nil
+		assert.False(t, e.GiveUpBeside(tx)(s.x), "after a loss that was not looked at again")
+	})
+	assert.Slice(t, asked, []bool{false, false}, "questions")
+	assert.True(t, e.Recheck(false) && e.Why() == nil, "the loss is over")
+	assert.Slice(t, asked, []bool{false, false, true}, "questions")
 }
 
 // A transaction that may fail yet gives nothing up that it is about.
