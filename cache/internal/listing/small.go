@@ -33,27 +33,31 @@ func (h *remoteDir) mayBeSmall() bool {
 // directory itself would, or the store cannot do it. The tree ends when the listing is applied.
 func (h *remoteDir) gatherTree(w revision.Waiting, mine *tree.Observation) (done bool, err error) {
 	r := h.of.Ahead.Tree(h.at)
+	handedOver := false // to this listing, or to a walk that may follow
+	defer func() {
+		if !handedOver {
+			r.Drop()
+		}
+	}()
 	h.reset()
 	for {
 		entries, last, err := r.Bring(func(o providers.ListOptions) (providers.Page, error) { return h.of.listPage(w, h.at, o) })
 		isDeep := slices.ContainsFunc(entries, h.isBelow)
 		switch {
 		case errors.Is(err, providers.ErrUnsupported), errors.Is(err, providers.ErrBrokenOff):
-			r.Drop()
 			return false, nil
 		case err != nil:
-			r.Drop()
 			return true, err
 		case last:
-			h.tree = r
+			h.tree, handedOver = r, true
 			return true, h.page(w, slices.DeleteFunc(entries, h.isBelow), mine)
 		case isDeep:
 			r.Offer()
+			handedOver = true
 			return false, nil
 		}
 		// So far it is the listing of the directory alone. No page is kept.
 		if err := h.page(w, entries, mine); err != nil {
-			r.Drop()
 			return true, err
 		}
 	}
