@@ -415,7 +415,7 @@ func TestSetIsOfOneMoment(t *testing.T) {
 				w.noProblems()
 				locked := w.v.lock()
 				defer locked.unlock()
-				assert.Equal(t, len(locked.open.Inos(locked.View)), 0, "what is open still")
+				assert.Equal(t, len(w.v.open.Inos(locked.View)), 0, "what is open still")
 			})
 		}
 	}

@@ -26,9 +26,9 @@ func newSetCommitter(v *Volume, remote providers.Committer) *commit.Committer {
 	c := committing{uploading{v}}
 	return commit.NewCommitter(commit.CommitterOptions{
 		Remote: remote, Tree: v.tree, Queue: v.pending, Sender: v.send, Executor: v.exec,
-		Kept: v.kept, Open: v.held.open, Guard: &v.o.Guard, Head: v.head, Shown: v.o.shown(),
+		Kept: v.kept, Open: v.open, Guard: &v.o.Guard, Head: v.head, Shown: v.o.shown(),
 		Volume: c, Host: c, Revisions: setRevisions{v.follower, v}, Ignores: c, Judge: c, Names: c, Holds: v.holds, Content: c, Monitor: c,
-		Take: c.take, NewID: v.held.operations.Next,
+		Take: c.take, NewID: v.ids.Next,
 		Passes: waiting.Passes, IsFinal: func(err error) bool { return !waiting.Passes(err) || errors.Is(err, waiting.ErrPatience) },
 		Context: v.ctx, Log: v.o.Log,
 	})
@@ -67,7 +67,7 @@ func (c committing) Patiently(do func(ctx context.Context) error) error {
 }
 
 // IsClosed implements commit.Host.
-func (c committing) IsClosed(*tree.View) bool { return c.v.held.closed }
+func (c committing) IsClosed(at *tree.View) bool { return c.v.held.Of(at).closed }
 
 // LearnAhead implements commit.Ignores.
 func (c committing) LearnAhead(at *tree.View) { c.v.learner.Ahead(c.v.ctx, at) }
@@ -91,13 +91,14 @@ func (c committing) Bring(ctx context.Context, names []table.Link) error {
 }
 
 // IsHalted implements commit.Judge.
-func (c committing) IsHalted(*tree.View) bool {
-	return c.v.deletions.err != nil && !c.v.held.massDelete.IsConfirmed(massdelete.Commit)
+func (c committing) IsHalted(at *tree.View) bool {
+	locked := c.v.held.Of(at)
+	return locked.deletions.err != nil && !locked.massDelete.IsConfirmed(massdelete.Commit)
 }
 
 // MayDelete implements commit.Judge.
 func (c committing) MayDelete(due uint64, reason string, unseen []table.Ino) error {
-	return c.v.update(func(v *Tx) error { return v.deletions.judgeSet(v.View, due, reason, unseen) })
+	return c.v.update(func(v *Tx) error { return v.judgeSet(due, reason, unseen) })
 }
 
 // LookInto implements commit.Judge.
@@ -106,7 +107,7 @@ func (c committing) LookInto(ctx context.Context, dirs []table.Ino) error {
 }
 
 // Passed implements commit.Judge.
-func (c committing) Passed(*tree.View) { c.v.held.passed(massdelete.Commit) }
+func (c committing) Passed(at *tree.View) { c.v.held.Of(at).passed(massdelete.Commit) }
 
 // HydrateNameless implements commit.Content.
 func (c committing) HydrateNameless(ctx context.Context, ino table.Ino, name string) error {
@@ -126,7 +127,7 @@ func (c committing) take() (*commit.Moment, func()) {
 	defer locked.unlock()
 	at, border := locked.Snapshot(), v.border.Snapshot()
 	m := &commit.Moment{View: at.View, At: at, Capabilities: v.caps, Next: locked.NextSeq(), AttrOf: v.attrs().Of,
-		Held: map[table.Link]struct{}{}, Because: v.pending.Because(locked.View), Cleared: v.deletions.cleared,
+		Held: v.send.Jobs().Waiting(locked.View), Because: v.pending.Because(locked.View), Cleared: locked.deletions.cleared,
 		Planner: upload.NewPlanner(upload.Options{Capabilities: v.caps})}
 	m.Planner.Begin(m.View, false)
 	writing := locked.beingWritten()
@@ -137,11 +138,6 @@ func (c committing) take() (*commit.Moment, func()) {
 		})
 	}
 	m.Loose = v.kept.Begin(locked.View)
-	for t := range v.send.Jobs().All(locked.View) {
-		if t.State != upload.Idle {
-			m.Held[t.Link] = struct{}{}
-		}
-	}
 	if border.Ignoring {
 		m.Rules = ignoreRules{m.View, border}
 	}

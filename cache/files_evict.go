@@ -7,7 +7,7 @@ import (
 )
 
 func newEviction(v *Volume) *files.Eviction {
-	return &files.Eviction{Tree: v.tree, Store: v.store, Update: v.updateTree, Open: v.held.open, Pins: v.o.Pins, Lost: v.o.Lost.Question}
+	return &files.Eviction{Tree: v.tree, Store: v.store, Update: v.updateTree, Open: v.open, Pins: v.o.Pins, Lost: v.o.Lost.Question}
 }
 
 func newRoom(v *Volume) *files.Room {

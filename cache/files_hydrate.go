@@ -91,7 +91,7 @@ func (v *Volume) staleOnce(err error) error {
 	}
 	locked := v.lock()
 	defer locked.unlock()
-	if !locked.sentBack.Once(locked.View, gone.Ino, gone) {
+	if !v.sentBack.Once(locked.View, gone.Ino, gone) {
 		return err
 	}
 	return fmt.Errorf("%w: %v", fs.ErrStale, err)

@@ -12,10 +12,10 @@ import (
 
 func newOpener(v *Volume) *files.Opener {
 	return files.NewOpener(files.OpenerOptions{
-		Tree: v.tree, Set: v.held.open, Store: v.store, Hydrator: v.hydrator, Eviction: v.eviction, Unlinks: v.unlinks, Syncs: v.tableSync,
+		Tree: v.tree, Set: v.open, Store: v.store, Hydrator: v.hydrator, Eviction: v.eviction, Unlinks: v.unlinks, Syncs: v.tableSync,
 		Volume: openFiles{v}, Keeper: openFiles{v}, Now: v.o.Now, Log: v.o.Log, Context: v.ctx, Pause: v.pause,
-		Go: func(_ *tree.View, f func()) bool {
-			if v.held.closed {
+		Go: func(at *tree.View, f func()) bool {
+			if v.held.Of(at).closed {
 				return false
 			}
 			v.background(f)
@@ -91,7 +91,9 @@ type unasked struct{ v *Volume }
 var _ files.Unasked = unasked{}
 
 // MayPrefetch implements files.Unasked.
-func (u unasked) MayPrefetch(*tree.View) bool { return !u.v.held.closing && !u.v.belief.IsFailing() }
+func (u unasked) MayPrefetch(at *tree.View) bool {
+	return !u.v.held.Of(at).closing && !u.v.belief.IsFailing()
+}
 
 // FetchUnasked implements files.Unasked.
 func (u unasked) FetchUnasked(ctx context.Context, ino table.Ino) error {

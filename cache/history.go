@@ -67,7 +67,7 @@ func (v *Volume) HistoryUsage() HistoryUsage { return v.history.Usage() }
 
 func newKeeper(v *Volume) *history.Keeper {
 	return history.New(history.Options{
-		Tree: v.tree, Store: v.store, Open: v.held.open,
+		Tree: v.tree, Store: v.store, Open: v.open,
 		Update: func(do func(history.Tx) error) error { return v.update(func(v *Tx) error { return do(v.notes) }) },
 		Revision: func(at *tree.View) (r providers.Revision, keeps bool) {
 			_, keeps = providers.As[providers.Snapshotter](v.p)

@@ -12,14 +12,16 @@ import (
 func newListings(v *Volume) *listing.Listings {
 	return listing.New(listing.Options{
 		Tree: v.tree, Update: v.updateTree, Provider: v.p, Capabilities: v.caps, Head: v.head, Belief: v.belief,
-		Merger: func() listing.Merger { return v.merger }, Border: v.border, Attributes: v.attrs(), SentBack: &v.held.sentBack,
+		Merger: func() listing.Merger { return v.merger }, Border: v.border, Attributes: v.attrs(), SentBack: &v.sentBack,
 		Waits: v.waits, Patience: v.o.Patience / 2, Wait: v.o.looks, Room: v.o.Fetches, Go: v.background, Rules: v.o.shown(),
-		IsClosing: func(*tree.View) bool { return v.held.closing },
+		IsClosing: func(at *tree.View) bool { return v.held.Of(at).closing },
 		Back:      func(at *tree.View) { v.send.Rouse(at) },
 		StandsAside: func(at *tree.View, l table.Link, rec table.Name) bool {
 			return v.send.Jobs().StandsAside(at, l, rec)
 		},
-		Halt: func(_ *tree.View, reason string) error { return v.held.checkMassDelete(massdelete.Pull, reason, 0) },
+		Halt: func(at *tree.View, reason string) error {
+			return v.held.Of(at).checkMassDelete(massdelete.Pull, reason, 0)
+		},
 	})
 }
 
@@ -42,4 +44,4 @@ func (n names) Fetch(w revision.Waiting, ino table.Ino, kind providers.Kind) err
 }
 
 // Passed implements revision.Names.
-func (n names) Passed(*tree.Tx) { n.v.held.passed(massdelete.Pull) }
+func (n names) Passed(tx *tree.Tx) { n.v.held.Of(tx.View).passed(massdelete.Pull) }

@@ -7,7 +7,6 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
-	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
 )
@@ -100,7 +99,7 @@ func (v *Volume) Confirm(ctx context.Context) (PullReport, error) {
 	locked := v.lock()
 	pull, commit := locked.massDelete.Confirm()
 	if commit {
-		v.deletions.cleared = v.pending.Newest(locked.View) // all deletions by now, due or not
+		locked.deletions.cleared = v.pending.Newest(locked.View) // all deletions by now, due or not
 	}
 	locked.unlock()
 	v.pending.Kick()
@@ -110,82 +109,76 @@ func (v *Volume) Confirm(ctx context.Context) (PullReport, error) {
 	return v.Pull(ctx, PullOptions{})
 }
 
-// commitGuard stops uploads and change sets that would delete too much. The lock of the volume
-// guards it.
-type commitGuard struct {
-	v       *Volume
+// commitCheck says whether uploads and change sets are stopped because they would delete too much.
+type commitCheck struct {
 	err     error  // why nothing is sent; nil: nothing is halted
 	checked uint64 // the names that go one by one were checked up to this seq
 	cleared uint64 // deletions up to this seq were confirmed
 	looking bool   // directories are being listed, and nothing starts before that ends
 }
 
-var _ upload.Guard = (*commitGuard)(nil)
-
-// Requested implements upload.Guard.
-func (g *commitGuard) Requested(*tree.View) { g.err, g.checked = nil, 0 }
-
-// Halted implements upload.Guard.
-func (g *commitGuard) Halted(*tree.View) error { return g.err }
-
 // recheck has a halted commit checked again: the deleted names may be back.
-func (g *commitGuard) recheck(*tree.View) {
-	if g.err != nil {
-		g.checked = 0
+func (c *commitCheck) recheck() {
+	if c.err != nil {
+		c.checked = 0
 	}
 }
 
+// recheckAll has all that is due checked again, and nothing halted until then.
+func (c *commitCheck) recheckAll() { c.err, c.checked = nil, 0 }
+
 // mayBegin reports whether the due names may be sent; directories needed to tell are listed first.
-func (g *commitGuard) mayBegin(v *View) bool {
-	if g.looking || v.closed {
+func (v *View) mayBegin() bool {
+	if v.deletions.looking || v.closed {
 		return false
 	}
-	err := g.check(v)
+	err := v.checkCommit()
 	if unseen := (*massdelete.UnseenError)(nil); errors.As(err, &unseen) {
-		g.lookInto(v, unseen.Dirs)
+		v.lookBeforeCommit(unseen.Dirs)
 		return false
 	}
-	if g.err = err; err != nil {
+	if v.deletions.err = err; err != nil {
 		v.pending.Review(v.View)
 	}
 	return err == nil
 }
 
-// lookInto lists directories before anything is started.
-func (g *commitGuard) lookInto(v *View, dirs []table.Ino) {
-	g.looking = true
-	v.background(func() {
-		err := g.v.lookInto(g.v.ctx, dirs)
-		locked := g.v.lock()
-		g.looking = false
+// lookBeforeCommit lists directories before anything is started.
+func (v *View) lookBeforeCommit(dirs []table.Ino) {
+	v.deletions.looking = true
+	volume := v.Volume
+	volume.background(func() {
+		err := volume.lookInto(volume.ctx, dirs)
+		locked := volume.lock()
+		locked.deletions.looking = false
 		if err != nil {
-			g.v.chores.Note(chores.Upload, err)
-			g.v.send.Failed(locked.View, err)
-			g.v.send.Pause(locked.View, upload.PauseAfter(g.v.send.Backoff().Failures(locked.View)))
+			volume.chores.Note(chores.Upload, err)
+			volume.send.Failed(locked.View, err)
+			volume.send.Pause(locked.View, upload.PauseAfter(volume.send.Backoff().Failures(locked.View)))
 		}
 		locked.unlock()
-		g.v.pending.Kick()
+		volume.pending.Kick()
 	})
 }
 
-// check applies the rule of package massdelete before names go one by one, each time that more is
-// due.
-func (g *commitGuard) check(v *View) error {
-	due := v.pending.Due(v.View)
+// checkCommit applies the rule of package massdelete before names go one by one, each time that
+// more is due.
+func (v *View) checkCommit() error {
+	c, due := &v.deletions, v.pending.Due(v.View)
 	switch {
 	case v.isUnguarded():
 		return nil
-	case g.checked >= due && (g.err == nil || !v.massDelete.IsConfirmed(massdelete.Commit)):
-		return g.err // as at the last check, which covered all that is due
+	case c.checked >= due && (c.err == nil || !v.massDelete.IsConfirmed(massdelete.Commit)):
+		return c.err // as at the last check, which covered all that is due
 	}
-	deleted, inRoot, madeInRoot := massdelete.CountDue(v, due, g.cleared)
+	deleted, inRoot, madeInRoot := massdelete.CountDue(v, due, c.cleared)
 	err := v.judgeCommit(massdelete.TooMuchForCommit(v, deleted, inRoot, madeInRoot))
 	if unseen := (*massdelete.UnseenError)(nil); errors.As(err, &unseen) {
 		return err
 	}
-	g.checked = due
+	c.checked = due
 	if v.massDelete.IsConfirmed(massdelete.Commit) {
-		g.cleared = max(g.cleared, due)
+		c.cleared = max(c.cleared, due)
 		v.passed(massdelete.Commit)
 	}
 	if err == nil {
@@ -195,10 +188,10 @@ func (g *commitGuard) check(v *View) error {
 }
 
 // judgeSet is judgeCommit for a change set.
-func (g *commitGuard) judgeSet(v *View, due uint64, reason string, unseen []table.Ino) error {
+func (v *View) judgeSet(due uint64, reason string, unseen []table.Ino) error {
 	err := v.judgeCommit(reason, unseen)
 	if err == nil || errors.Is(err, ErrMassDelete) {
-		g.err = err
+		v.deletions.err = err
 	}
 	if err == nil {
 		v.harmless(due)

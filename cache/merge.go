@@ -37,7 +37,7 @@ const (
 
 func newMerger(v *Volume) *merge.Merger {
 	return merge.NewMerger(merge.Options{
-		Tree: v.tree, Side: v.side, Store: v.store, Open: v.held.open, Hydrator: v.hydrator, History: v.history, Versions: v.past,
+		Tree: v.tree, Side: v.side, Store: v.store, Open: v.open, Hydrator: v.hydrator, History: v.history, Versions: v.past,
 		Executor: v.exec, Jobs: v.send.Jobs(), Head: v.head, Provider: v.p, Capabilities: v.caps,
 		Conflict: v.o.Policy.Conflict, Looks: v.o.Policy.TTL > 0, DirAttrs: func() bool { return v.sets == nil && v.exec.TellsDirAttrs() },
 		Volume: merge.Volume{
@@ -54,12 +54,12 @@ func newMerger(v *Volume) *merge.Merger {
 			PreviousHead: v.readPreviousHead,
 		},
 		Guard: merge.Guard{
-			Guard: &v.held.massDelete,
-			Check: func(_ *tree.View, why string, deleted int) error {
-				return v.held.checkMassDelete(massdelete.Pull, why, deleted)
+			Halts: func(at *tree.View) *massdelete.Guard { return &v.held.Of(at).massDelete },
+			Check: func(at *tree.View, why string, deleted int) error {
+				return v.held.Of(at).checkMassDelete(massdelete.Pull, why, deleted)
 			},
-			PullWhole: func(*tree.View) { v.held.pullWhole() },
-			IsPulling: func(*tree.View) bool { return v.held.wholePull.underWay },
+			PullWhole: func(at *tree.View) { v.held.Of(at).pullWhole() },
+			IsPulling: func(at *tree.View) bool { return v.held.Of(at).wholePull.underWay },
 		},
 		// A conflict that is decided at once is not held back, and yet the Commits that asked for
 		// the name have to report it.

@@ -18,7 +18,6 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/state"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
-	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/cache/internal/waiting"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
@@ -63,10 +62,10 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	v.ctx, v.stop = context.WithCancel(context.Background())
 	v.waits = &waiting.Waits{Context: v.ctx, Pause: o.pause, Log: o.Log}
 	v.belief = &listing.Belief{Now: o.Now, TTL: o.Policy.TTL, Whole: o.Believed, Patience: o.Patience / 2, Log: o.Log}
-	open := files.NewOpenSet()
-	v.tree = tree.New(s.Table, tree.Options{Now: o.Now, Attributes: v.caps.Attributes != 0, Pins: open, Log: o.Log})
+	v.open, v.ids.Run = files.NewOpenSet(), hex.EncodeToString(id)
+	v.tree = tree.New(s.Table, tree.Options{Now: o.Now, Attributes: v.caps.Attributes != 0, Pins: v.open, Log: o.Log})
 	defer v.tree.Unlock()
-	v.held = &View{Volume: v, guardedState: &guardedState{View: v.tree.Lock(), open: open, operations: upload.IDs{Run: hex.EncodeToString(id)}}}
+	v.held = tree.Guard(v.tree, View{Volume: v, guardedState: &guardedState{View: v.tree.Lock()}})
 	v.pending, v.doing.told = newPending(v), o.onward
 	v.border = newBorder(v)
 	v.side = &local.Side{Border: v.border, Attributes: v.attrs(), Content: v.store, Notifier: v.notifier, Now: o.Now, Log: o.Log}
@@ -81,10 +80,10 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	v.hydrator, v.eviction, v.unlinks = newHydrator(v), newEviction(v), newUnlinks(v)
 	v.tableSync = &files.TableSync{Tree: v.tree}
 	v.room, v.opener, v.unloading = newRoom(v), newOpener(v), newUnloading(v)
-	v.kept = commit.NewKept(commit.KeptOptions{Tree: v.tree, Open: open, IsUnsaved: v.pending.IsUnsaved, Release: v.opener.Release, Abandon: v.abandon})
+	v.kept = commit.NewKept(commit.KeptOptions{Tree: v.tree, Open: v.open, IsUnsaved: v.pending.IsUnsaved, Release: v.opener.Release, Abandon: v.abandon})
 	makeUploads(v)
 	makeRevisions(v)
-	v.prefetch = files.NewPrefetch(files.PrefetchOptions{Tree: v.tree, Open: open, Content: unasked{v}, Context: v.ctx, Go: v.background, Log: o.Log, Far: o.far})
+	v.prefetch = files.NewPrefetch(files.PrefetchOptions{Tree: v.tree, Open: v.open, Content: unasked{v}, Context: v.ctx, Go: v.background, Log: o.Log, Far: o.far})
 	v.merger = newMerger(v)
 	v.conflicts = v.merger.Held()
 	v.kernelOps, v.describing, v.drain = newKernelOps(v), newDescriber(v), newDrain(v)

@@ -25,7 +25,7 @@ func newKernelOps(v *Volume) *kernelOps {
 				return do(v.local)
 			})
 		},
-		Store: v.store, Open: v.held.open, Opener: v.opener, Hydrator: v.hydrator, Prefetch: v.prefetch, Syncs: v.tableSync,
+		Store: v.store, Open: v.open, Opener: v.opener, Hydrator: v.hydrator, Prefetch: v.prefetch, Syncs: v.tableSync,
 		Belief: v.belief, Ahead: v.listings.Ahead, Provider: v.p, Capabilities: v.caps, NoWait: v.o.Policy.NoWait,
 		Remote:  ops.Remote{Load: v.listings.Load, Freshen: v.listings.Freshen, FetchAttrs: v.fetchAttrs, FetchTarget: v.fetchTarget, Reach: v.reaching},
 		Uploads: ops.Uploads{WaitForContent: v.sent.Content, WaitForNames: v.sent.Names, IsUnsaved: v.pending.IsUnsaved},

@@ -22,7 +22,7 @@ func newPending(v *Volume) *pending.Queue {
 type writers struct{ v *Volume }
 
 func (w writers) Writing(at *tree.View, ino table.Ino) (isOpen, touched bool) {
-	open := w.v.held.open
+	open := w.v.open
 	if !open.IsWritten(at, ino) {
 		return false, false
 	}
@@ -30,7 +30,7 @@ func (w writers) Writing(at *tree.View, ino table.Ino) (isOpen, touched bool) {
 }
 
 func (w writers) All(at *tree.View, visit func(ino table.Ino)) {
-	open := w.v.held.open
+	open := w.v.open
 	for _, ino := range open.Inos(at) {
 		if open.IsWritten(at, ino) {
 			visit(ino)
@@ -54,13 +54,14 @@ func (s sending) IsPlaceKnown(at *tree.View, ino table.Ino) bool {
 func (s sending) IsAsked(at *tree.View) bool { return s.v.committer.IsAsked(at) }
 
 func (s sending) IsStopped(at *tree.View) bool {
-	return s.v.send.Backoff().Failures(at) > 0 || s.v.deletions.err != nil || s.v.held.closed
+	locked := s.v.held.Of(at)
+	return s.v.send.Backoff().Failures(at) > 0 || locked.deletions.err != nil || locked.closed
 }
 
 // after implements pending.Options.After, in the background.
-func (s sending) after(_ *tree.View, d time.Duration, f func(*tree.View)) {
+func (s sending) after(at *tree.View, d time.Duration, f func(*tree.View)) {
 	v := s.v
-	if v.held.closed {
+	if v.held.Of(at).closed {
 		return
 	}
 	v.background(func() {

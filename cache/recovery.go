@@ -17,7 +17,7 @@ import (
 // recoverLast recovers from the end of the last run.
 func (v *Volume) recoverLast() error {
 	r := recovery.New(recovery.Options{
-		Tree: v.tree, Store: v.store, Open: v.held.open, Volume: recovering{v}, Dir: v.state.Path,
+		Tree: v.tree, Store: v.store, Open: v.open, Volume: recovering{v}, Dir: v.state.Path,
 		Now: v.o.Now, Context: v.ctx, Log: v.o.Log,
 	})
 	if err := r.Run(); err != nil {

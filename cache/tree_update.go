@@ -23,8 +23,7 @@ var _ = [...]taken{View{}.lock, View{}.update, View{}.head}
 
 // lock waits for the lock of the volume.
 func (v *Volume) lock() *View {
-	v.tree.Lock()
-	return v.held
+	return v.held.Of(v.tree.Lock())
 }
 
 // unlock gives the lock back. The view must not be used any more.
@@ -44,9 +43,9 @@ type Tx struct {
 
 // update runs do as one change, see tree.Tree.Update.
 func (v *Volume) update(do func(*Tx) error) error {
-	tx := &Tx{View: v.held}
+	tx := &Tx{}
 	return v.tree.Update(func(t *tree.Tx) error {
-		tx.Tx, tx.notes = t, v.history.In(t, &tx.by)
+		tx.View, tx.Tx, tx.notes = v.held.Of(t.View), t, v.history.In(t, &tx.by)
 		tx.local = &local.Tx{Side: v.side, Tx: t, Notes: tx.notes}
 		return do(tx)
 	}, tx)

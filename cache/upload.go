@@ -17,11 +17,10 @@ const housekeeping = 15 * time.Second
 
 // makeUploads makes the parts that send for a volume, name by name until there are sets.
 func makeUploads(v *Volume) {
-	v.deletions.v = v
 	v.exec = upload.NewExecutor(upload.ExecutorOptions{
 		Provider: v.p, Name: v.o.Provider, Tree: v.tree,
 		Volume: uploading{v}, Names: uploading{v}, Content: uploading{v}, Attributes: v.attrs(),
-		NewID: v.held.operations.Next, Passes: waiting.Passes, PartSize: v.o.part, Log: v.o.Log,
+		NewID: v.ids.Next, Passes: waiting.Passes, PartSize: v.o.part, Log: v.o.Log,
 	})
 	v.send = upload.NewSender(upload.SenderOptions{
 		Tree: v.tree, Queue: v.pending, Executor: v.exec,
@@ -31,8 +30,8 @@ func makeUploads(v *Volume) {
 	v.holds = upload.NewHolds(upload.HoldsOptions{
 		Tree: v.tree, Queue: v.pending, Jobs: v.send.Jobs(), Volume: uploading{v}, Now: v.o.Now,
 		Stopped: func(at *tree.View) (cause error, final bool) {
-			if v.deletions.err != nil {
-				return v.deletions.err, true
+			if cause = v.held.Of(at).deletions.err; cause != nil {
+				return cause, true
 			}
 			return v.committer.Stopped(at)
 		},
@@ -40,12 +39,12 @@ func makeUploads(v *Volume) {
 	v.sent = waiting.NewSent(waiting.SentOptions{Waits: v.waits, Tree: v.tree, Queue: v.pending, Sender: v.send,
 		ReadOnly: v.o.ReadOnly, NoWait: v.o.Policy.NoWait, Patience: v.o.Patience, Failure: func() string { return v.Status().LastError }})
 	v.committer = upload.NewCommitter(upload.CommitterOptions{
-		Tree: v.tree, Queue: v.pending, Sender: v.send, Holds: v.holds, Guard: &v.deletions,
+		Tree: v.tree, Queue: v.pending, Sender: v.send, Holds: v.holds, Guard: uploading{v},
 		Wait: uploading{v}.wait,
 	})
 	v.loop = &upload.Loop{
 		Tree: v.tree, Queue: v.pending, Jobs: v.send.Jobs(),
-		Look: func(at *tree.View) { v.committer.Look(at) }, Recheck: v.deletions.recheck, Flush: v.opener.FlushIfOpen,
+		Look: func(at *tree.View) { v.committer.Look(at) }, Recheck: func(at *tree.View) { v.held.Of(at).deletions.recheck() }, Flush: v.opener.FlushIfOpen,
 		OnChange: v.o.Policy.Commit == DueChange, Every: min(v.o.Policy.MaxOpen/4, housekeeping), Now: v.o.Now, Log: v.o.Log,
 	}
 }

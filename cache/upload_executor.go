@@ -26,6 +26,7 @@ var _ interface {
 	upload.Content
 	upload.Host
 	upload.Judge
+	upload.Guard
 	upload.Monitor
 } = uploading{}
 
@@ -84,7 +85,13 @@ func (u uploading) Patiently(do func(ctx context.Context, moved func()) error) e
 func (u uploading) Abandon(dirs []table.Ino) { u.v.abandon(dirs...) }
 
 // MayBegin implements upload.Judge.
-func (u uploading) MayBegin(*tree.View) bool { return u.v.deletions.mayBegin(u.v.held) }
+func (u uploading) MayBegin(at *tree.View) bool { return u.v.held.Of(at).mayBegin() }
+
+// Requested implements upload.Guard.
+func (u uploading) Requested(at *tree.View) { u.v.held.Of(at).deletions.recheckAll() }
+
+// Halted implements upload.Guard.
+func (u uploading) Halted(at *tree.View) error { return u.v.held.Of(at).deletions.err }
 
 // PreconditionFailed implements upload.Judge.
 func (u uploading) PreconditionFailed(ctx context.Context, l table.Link, cause error) error {

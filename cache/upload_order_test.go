@@ -402,7 +402,7 @@ func TestCloseBesideAWriter(t *testing.T) {
 	one, other := w.create("f"), w.open("f", syscall.O_RDWR)
 	rest := func(paused bool) {
 		locked := w.v.lock()
-		w.v.deletions.looking = paused
+		locked.deletions.looking = paused
 		locked.unlock()
 		w.v.pending.Kick()
 	}

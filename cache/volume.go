@@ -58,11 +58,14 @@ type Volume struct {
 
 	tree *tree.Tree
 	side *local.Side
-	held *View // given to the holder of tree's lock
+	held *tree.Guarded[View]
 
 	// Each of these has parts that the lock guards, and parts that need none: the first argument
 	// of a method (a View, a Tx or neither) tells which it uses.
-	pending *pending.Queue // the changes to be sent
+	open     *files.OpenSet
+	ids      upload.IDs
+	sentBack files.SentBack
+	pending  *pending.Queue // the changes to be sent
 	// These send them name by name, and know why other names are not sent.
 	exec  *upload.Executor
 	send  *upload.Sender
@@ -74,7 +77,6 @@ type Volume struct {
 	committer Committer    // one of both
 	sent      *waiting.Sent
 	drain     *drain.Drain
-	deletions commitGuard
 	doing     doing
 	backlog   *revision.Backlog
 	follower  *revision.Follower
@@ -102,15 +104,13 @@ type Volume struct {
 type guardedState struct {
 	*tree.View
 	updates uint64 // changes of the table
-	open    *files.OpenSet
-	closing bool // Close was called
-	closed  bool // nothing new begins
+	closing bool   // Close was called
+	closed  bool   // nothing new begins
 
-	operations upload.IDs
 	massDelete massdelete.Guard
+	deletions  commitCheck
 	wholePull  wholePull
 	pulling    *pulling // the pull that is under way
-	sentBack   files.SentBack
 }
 
 var _ interface {

@@ -95,6 +95,7 @@ func newScene(t *testing.T, o memory.Options, wrap func(providers.Provider) prov
 	}
 	waits := &waiting.Waits{Context: ctx, Pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }, Log: log}
 	jobs := upload.NewJobs()
+	halts := &massdelete.Guard{}
 	merger := merge.NewMerger(merge.Options{
 		Tree: tr, Side: side, Open: files.NewOpenSet(), History: keeper, Provider: p, Capabilities: p.Capabilities(), Jobs: &jobs, Looks: true, Context: ctx,
 		Executor: upload.NewExecutor(upload.ExecutorOptions{Provider: p, Tree: tr, Log: log}), DirAttrs: func() bool { return false },
@@ -103,7 +104,7 @@ func newScene(t *testing.T, o memory.Options, wrap func(providers.Provider) prov
 				return do(&local.Tx{Side: side, Tx: tx, Notes: keeper.In(tx, &files.Caller{})}, upload.Tx{Tx: tx})
 			})
 		}},
-		Guard: merge.Guard{Guard: &massdelete.Guard{}, Check: func(*tree.View, string, int) error { return nil }, PullWhole: func(*tree.View) {}, IsPulling: func(*tree.View) bool { return false }},
+		Guard: merge.Guard{Halts: func(*tree.View) *massdelete.Guard { return halts }, Check: func(*tree.View, string, int) error { return nil }, PullWhole: func(*tree.View) {}, IsPulling: func(*tree.View) bool { return false }},
 		Heard: func(*tree.View, table.Link, string) bool { return false },
 	})
 	s.Listings = New(Options{Tree: tr, Update: update, Provider: p, Capabilities: p.Capabilities(), Head: revision.NewHeadLock(), Merger: func() Merger { return merger },

@@ -149,7 +149,7 @@ func newCopy(t *testing.T, o memory.Options, conflict reconcile.Conflict, with .
 				return io.NopCloser(strings.NewReader(c.was)), nil
 			},
 		},
-		Guard: Guard{Guard: guard, PullWhole: func(*tree.View) {}, IsPulling: func(*tree.View) bool { return false },
+		Guard: Guard{Halts: func(*tree.View) *massdelete.Guard { return guard }, PullWhole: func(*tree.View) {}, IsPulling: func(*tree.View) bool { return false },
 			Check: func(_ *tree.View, reason string, deleted int) error {
 				_, err := guard.Check(massdelete.Pull, reason, deleted, time.Now())
 				return err

@@ -40,7 +40,7 @@ func IsUndecided(err error) bool {
 // CheckPull halts a pull that deletes too much. While a halt stands, each look starts a pull of
 // the whole tree, to find out whether the halt still holds.
 func (m *Merge) CheckPull(v *Tx, head revision.Held) error {
-	h := v.o.Guard.Halted(massdelete.Pull)
+	h := v.o.Guard.Halts(v.View).Halted(massdelete.Pull)
 	if h != nil && !m.Whole && v.o.Looks {
 		v.o.Guard.PullWhole(v.View)
 	}
@@ -73,7 +73,9 @@ func (m *Merge) CheckPull(v *Tx, head revision.Held) error {
 }
 
 // mayDelete reports whether any number of names may be deleted.
-func (m *Merge) mayDelete(v *Tx) bool { return m.Kept || v.o.Guard.IsConfirmed(massdelete.Pull) }
+func (m *Merge) mayDelete(v *Tx) bool {
+	return m.Kept || v.o.Guard.Halts(v.View).IsConfirmed(massdelete.Pull)
+}
 
 // manyBelow is the number of names below which they are deleted first, and counted afterwards.
 const manyBelow = 1000
@@ -102,7 +104,7 @@ func (m *Merge) tooMuchBelow(v *Tx, dir table.Ino) bool {
 // stop halts for a reason, or, without one, as long as most of the names that a halt was for are
 // still missing: new entries do not mend an accident. A look leaves it to a pull.
 func (m *Merge) stop(v *Tx, reason string, deleted int) error {
-	h := v.o.Guard.Halted(massdelete.Pull)
+	h := v.o.Guard.Halts(v.View).Halted(massdelete.Pull)
 	switch {
 	case m.mayDelete(v):
 		return nil

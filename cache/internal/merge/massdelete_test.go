@@ -54,13 +54,13 @@ func TestHalt(t *testing.T) {
 					assert.Is(t, err, massdelete.ErrHalted)
 					assert.Contains(t, err.Error(), c.reason)
 					assert.Equal(t, names(), before, "local is")
-					w.o.Guard.Confirm()
+					w.o.Guard.Halts(nil).Confirm()
 					r, err = w.tryPull(kept)
 				}
 				w.ok(err)
 				assert.AtLeast(t, r.Deleted, len(c.there), "deleted")
 				assert.False(t, names() == before, "nothing was deleted")
-				assert.False(t, kept && w.o.Guard.IsConfirmed(massdelete.Pull), "what comes next may delete too")
+				assert.False(t, kept && w.o.Guard.Halts(nil).IsConfirmed(massdelete.Pull), "what comes next may delete too")
 				w.sendable()
 			})
 		}

@@ -73,7 +73,7 @@ type Past struct {
 
 // Guard stops a pull that deletes too much: see package massdelete.
 type Guard struct {
-	*massdelete.Guard
+	Halts func(v *tree.View) *massdelete.Guard
 	// Check halts the pull for a reason, unless that is empty or was confirmed.
 	Check func(v *tree.View, reason string, deleted int) error
 	// PullWhole starts a pull of the whole tree; IsPulling reports one under way.

@@ -19,6 +19,7 @@
 // Beside the table the lock guards state that is in memory alone: the kernel's references to
 // inodes and its cached pages and attributes ([View.Refer]), stale dentries
 // ([View.MarkStaleDentry]), and observations of the remote that are under way ([View.Observe]).
+// State of another package is [Guarded] by it.
 //
 // Each change of a name, or of the inode behind it, ends with [Tx.Mark]: dirty names are
 // ordered by the time at which they became dirty. An inode that loses its last name goes by

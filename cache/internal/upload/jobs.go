@@ -114,6 +114,17 @@ func (j *Jobs) IsWaiting(_ *tree.View, l table.Link) bool {
 	return t != nil && t.State != Idle
 }
 
+// Waiting are the names that are not planned now: they are under way, resting or held back.
+func (j *Jobs) Waiting(*tree.View) map[table.Link]struct{} {
+	names := map[table.Link]struct{}{}
+	for l, t := range j.of {
+		if t.State != Idle {
+			names[l] = struct{}{}
+		}
+	}
+	return names
+}
+
 // Fits reports whether an operation may run beside those that run: not at the same place, nor
 // where the tree is moving, nor with the same content, nor too much.
 func (j *Jobs) Fits(_ *tree.View, s *Operation) bool {
