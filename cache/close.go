@@ -40,7 +40,7 @@ func (v *Volume) Drain(ctx context.Context, progress func(Status)) error {
 }
 
 func newDrain(v *Volume) *drain.Drain {
-	return &drain.Drain{Tree: v.tree, Open: v.held.open, Flush: v.opener.FlushIfOpen, Queue: v.pending, Holds: v.holds,
+	return &drain.Drain{Tree: v.tree, Open: v.open, Flush: v.opener.FlushIfOpen, Queue: v.pending, Holds: v.holds,
 		Commits: draining{v}, Pushes: v.o.Policy.Push}
 }
 
@@ -59,7 +59,7 @@ func (d draining) Push(ctx context.Context) error {
 }
 
 // Close implements fs.Closer: it sends all changes that policy wants sent, as Drain does, and ends
-// the volume; unsent changes stay in the state directory. Its error is an *UnsavedError when
+// the volume; unsent changes stay in the state directory. Calls under way are ended and waited for. Its error is an *UnsavedError when
 // something is not at the remote that should be. Only the first Close does anything.
 func (v *Volume) Close() error {
 	locked := v.lock()
@@ -75,14 +75,26 @@ func (v *Volume) Close() error {
 	}
 	locked = v.lock()
 	locked.closed = true
-	pull := locked.pulling
 	locked.unlock()
 	v.stop()
-	if pull != nil {
-		<-pull.done // its context has ended
-	}
 	v.work.Wait()
 	v.unlinks.Run()
 	v.history.ForgetMoved()
-	return errors.Join(err, recovery.Sync(v.tree, v.store, v.state.Path, v.updateTree), v.state.Close())
+	err = errors.Join(err, recovery.Sync(v.tree, v.store, v.state.Path, v.updateTree), v.store.Close())
+	locked = v.lock() // a call that comes too late finds nothing in the table, and changes nothing
+	err = errors.Join(err, v.state.CloseTable())
+	locked.unlock()
+	return errors.Join(err, v.state.Close())
+}
+
+// enter begins a call that Close waits for, until done; there is none after it
+// (providers.ErrClosed). The call is to end with the context of the volume.
+func (v *Volume) enter() (done func(), err error) {
+	locked := v.lock()
+	defer locked.unlock()
+	if locked.closed {
+		return nil, providers.ErrClosed
+	}
+	v.work.Add(1)
+	return v.work.Done, nil
 }

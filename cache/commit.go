@@ -31,6 +31,11 @@ func (v *Volume) Commit(ctx context.Context, o CommitOptions) (CommitReport, err
 	if v.o.ReadOnly {
 		return CommitReport{}, fs.ErrReadOnly
 	}
+	done, err := v.enter()
+	if err != nil {
+		return CommitReport{}, err
+	}
+	defer done()
 	r, err := v.commitDue(ctx, o)
 	r.Conflicts = v.merger.ReportConflicts(r.Conflicts)
 	return r, errors.Join(err, v.keepMassDeletes())

@@ -9,7 +9,6 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/waiting"
-	"github.com/wsmount/wsmount/providers"
 )
 
 // PullOptions: the zero value pulls.
@@ -41,12 +40,13 @@ type pulling struct {
 // there is none after it (providers.ErrClosed). ErrMassDelete says that too much would be
 // deleted, and that nothing was done.
 func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
+	done, err := v.enter()
+	if err != nil {
+		return PullReport{}, err
+	}
+	defer done()
 	for mayJoin := false; ; mayJoin = true {
 		locked := v.lock()
-		if locked.closed {
-			locked.unlock()
-			return PullReport{}, providers.ErrClosed
-		}
 		run := locked.pulling
 		mine := run == nil
 		if mine {

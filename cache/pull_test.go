@@ -8,7 +8,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/rules"
@@ -79,26 +78,6 @@ func TestPullsAreShared(t *testing.T) {
 	<-first
 	all.Wait()
 	assert.AtMost(t, n.of(providers.MethodList), 6, "listings")
-}
-
-// Close waits for a pull under way, and there is none after it.
-func TestCloseDuringAPull(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newScene(t, holding("f", "0"))
-		w.get("f")
-		gate, reached := w.answerLate(providers.MethodList)
-		pulled, closed := make(chan error, 1), make(chan error, 1)
-		go func() { pulled <- assert.ErrOf(w.v.Pull(t.Context(), PullOptions{})) }()
-		<-reached
-		w.gone = true // by what follows
-		go func() { closed <- w.v.Close() }()
-		synctest.Wait()
-		assert.Equal(t, len(closed), 0, "volumes that are closed before the pull has ended")
-		close(gate)
-		assert.OK(t, <-closed)
-		<-pulled // it has brought all, or was ended
-		assert.Is(t, assert.ErrOf(w.v.Pull(t.Context(), PullOptions{})), providers.ErrClosed)
-	})
 }
 
 // A pull while a rename of ours is done there and not answered yet: what it

@@ -49,11 +49,21 @@ func (o *Options) shown() revision.Rules { return revision.RulesOf(o.IgnoreFile,
 // Push is [revision.Pusher.Push]. It fails when the remote cannot be reached, or takes nothing
 // more, for Options.Patience; Status shows since when the push is owed, and why.
 func (v *Volume) Push(ctx context.Context, o providers.PushOptions) (PushReport, error) {
+	done, err := v.enter()
+	if err != nil {
+		return PushReport{}, err
+	}
+	defer done()
 	return v.pusher.Push(ctx, o)
 }
 
 // Branch is [revision.Follower.Branch], of a working copy that commits.
 func (v *Volume) Branch(ctx context.Context, name string, o BranchOptions) (r BranchReport, err error) {
+	done, err := v.enter()
+	if err != nil {
+		return r, err
+	}
+	defer done()
 	if !v.o.ReadOnly {
 		w := v.waits.With(ctx, v.o.Patience/2)
 		defer w.Close()

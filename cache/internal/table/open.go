@@ -23,6 +23,8 @@ var (
 	// ErrMisuse: the caller broke a rule of this package. The changes at hand
 	// cannot be committed; Abort and go on.
 	ErrMisuse = errors.New("wrong use of the table")
+	// ErrClosed: Close was called.
+	ErrClosed = errors.New("the table of the working copy is closed")
 )
 
 // Options of Open. The zero value works.
@@ -225,7 +227,7 @@ func (t *Table) closePebble() error {
 }
 
 // Close ends the session, and marks the end as clean if no error stood in the
-// way. Uncommitted changes are forgotten.
+// way. Uncommitted changes are forgotten. The table answers nothing afterwards: ErrClosed.
 func (t *Table) Close() error {
 	t.Abort()
 	t.numbers.wait()
@@ -237,6 +239,8 @@ func (t *Table) Close() error {
 		}
 		err = t.Commit()
 	}
+	closed := ErrClosed
+	t.first.CompareAndSwap(nil, &closed)
 	return errors.Join(err, t.closePebble())
 }
 
