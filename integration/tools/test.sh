@@ -109,16 +109,17 @@ packages=(./cache ./cmd/wsmount ./providers/git ./providers/s3 $("$go" list ./..
 
 if [ "$tier" = soak ]; then
 	took 'tools' $((EPOCHSECONDS - begun))
+	export CGO_ENABLED=1 # the race detector needs it
 	stage packages -tags soak -race -timeout 24h -p 2 "${packages[@]}"
 	stage 'mounted program' -tags soak -race -timeout 24h -p 1 -parallel 3 ./integration/...
 else
 	# Built once for all of them, as testrun builds it.
 	patient=$(sed -n 's/^const Patient = "\(.*\)"$/\1/p' integration/testrun/run.go)
-	CGO_ENABLED=0 "$go" build -trimpath "$patient" -o "$run/wsmount" ./cmd/wsmount
+	"$go" build -trimpath "$patient" -o "$run/wsmount" ./cmd/wsmount
 	export WSMOUNT_TEST_BINARY=$run/wsmount
 	took 'lint, tools and the program' $((EPOCHSECONDS - begun))
-	stage packages -race -timeout 90m -p 4 "${packages[@]}" # they wait for the disk as much as they compute
-	GOMAXPROCS=1 stage 'fs on one processor' -race -timeout 90m ./fs/...
+	CGO_ENABLED=1 stage packages -race -timeout 90m -p 4 "${packages[@]}" # they wait for the disk as much as they compute
+	CGO_ENABLED=1 GOMAXPROCS=1 stage 'fs on one processor' -race -timeout 90m ./fs/...
 	stage 'mounted program' -timeout 90m -p 2 -parallel 6 ./integration/... # they wait as well
 fi
 
