@@ -45,22 +45,57 @@ func PageError(o ListOptions, err error) error {
 	return err
 }
 
-// Fetch reads a whole range into memory and checks its length against the size in Info; a
-// mismatch is ErrCorrupt.
+// Fetch reads a whole range into memory, with the check of Stream.
 func Fetch(ctx context.Context, p Provider, l Locator, opts ReadOptions) ([]byte, Info, error) {
-	c, err := p.Read(ctx, l, opts)
+	c, err := Stream(ctx, p, l, opts)
 	if err != nil {
 		return nil, Info{}, err
 	}
 	data, err := io.ReadAll(c.Body)
 	if err := errors.Join(err, c.Body.Close()); err != nil {
-		return nil, Info{}, Fail("", MethodRead, l, err, ErrUnavailable)
-	}
-	if want := opts.Span(c.Info.Size); int64(len(data)) != want {
-		err := fmt.Errorf("%d bytes came instead of %d", len(data), want)
-		return nil, Info{}, &Error{Op: MethodRead, Locator: l, Kind: ErrCorrupt, Err: err}
+		return nil, Info{}, err
 	}
 	return data, c.Info, nil
+}
+
+// Stream opens a range. Its Body is checked against the size in Info: it fails with ErrCorrupt
+// where it ends too early, or goes on for too long. Other errors of Body are an *Error too.
+func Stream(ctx context.Context, p Provider, l Locator, opts ReadOptions) (Content, error) {
+	c, err := p.Read(ctx, l, opts)
+	if err == nil {
+		want := opts.Span(c.Info.Size)
+		c.Body = &checkedBody{c.Body, l, want, want}
+	}
+	return c, err
+}
+
+// checkedBody is a body that is to have a length.
+type checkedBody struct {
+	from       io.ReadCloser
+	l          Locator
+	want, left int64
+}
+
+func (b *checkedBody) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p)
+	b.left -= int64(n)
+	switch {
+	case b.left < 0:
+		return n, b.corrupt("more than %d bytes came", b.want)
+	case err == io.EOF && b.left > 0:
+		return n, b.corrupt("%d bytes came instead of %d", b.want-b.left, b.want)
+	case err == io.EOF:
+		return n, err
+	}
+	return n, Fail("", MethodRead, b.l, err, ErrUnavailable)
+}
+
+func (b *checkedBody) Close() error {
+	return Fail("", MethodRead, b.l, b.from.Close(), ErrUnavailable)
+}
+
+func (b *checkedBody) corrupt(format string, args ...any) error {
+	return &Error{Op: MethodRead, Locator: b.l, Kind: ErrCorrupt, Err: fmt.Errorf(format, args...)}
 }
 
 // Span is how many bytes the range has in an entry of size bytes.

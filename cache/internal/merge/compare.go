@@ -69,6 +69,7 @@ func (i *inquiry) compare(q query) answer {
 		h := sha256.New()
 		into := io.Writer(h)
 		if other != nil {
+			other.Reset()
 			into = io.MultiWriter(h, other)
 		}
 		_, err := io.Copy(into, r)
@@ -111,9 +112,11 @@ func (i *inquiry) sameBytes(q query, sum string) (bool, error) {
 }
 
 func (i *inquiry) hashTheirs(q query) (sum string, err error) {
-	err = i.v.readRemoteVersion(i.ctx, i.remote, q.info, func(b []byte) {
-		h := sha256.Sum256(b)
-		sum = hex.EncodeToString(h[:])
+	err = i.v.readRemoteVersion(i.ctx, i.remote, q.info, func(r io.Reader) error {
+		h := sha256.New()
+		_, err := io.Copy(h, r)
+		sum = hex.EncodeToString(h.Sum(nil))
+		return err
 	})
 	return sum, err
 }

@@ -91,14 +91,16 @@ func (i *inquiry) mergeLines(q query) (*union, error) {
 		return nil, err
 	}
 	var ours, theirs []byte
-	if _, err = i.v.readLocal(i.ctx, q.ino, func(r io.Reader) (err error) { ours, err = io.ReadAll(r); return err }); err == nil {
-		err = i.v.readRemoteVersion(i.ctx, i.remote, q.info, func(b []byte) { theirs = b })
+	if _, err = i.v.readLocal(i.ctx, q.ino, func(r io.Reader) (err error) { ours, err = readText(r); return err }); err == nil {
+		err = i.v.readRemoteVersion(i.ctx, i.remote, q.info, func(r io.Reader) (err error) { theirs, err = readText(r); return err })
 	}
 	switch {
 	case files.IsElsewhere(err), errors.Is(err, files.ErrVersionGone):
 		return nil, nil // it has changed again; the next look tells
 	case err != nil:
 		return nil, err
+	case ours == nil, theirs == nil:
+		return nil, nil
 	}
 	merged, ok := i.v.o.Conflict.MergeTexts(base, ours, theirs)
 	if !ok {
@@ -148,10 +150,12 @@ func (v *Merger) baseText(ctx context.Context, q query) (text []byte, err error)
 		return nil, err
 	}
 	defer body.Close()
-	text, err = io.ReadAll(io.LimitReader(body, reconcile.MostText+1))
-	if text == nil {
-		text = []byte{}
-	}
+	return readText(body)
+}
+
+// readText reads what may be merged as a text; nil: it is too large for that.
+func readText(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, reconcile.MostText+1)) // which is not nil
 	if len(text) > reconcile.MostText {
 		text = nil
 	}

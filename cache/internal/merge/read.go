@@ -1,7 +1,6 @@
 package merge
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/errno"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/history"
@@ -29,48 +29,68 @@ func NotThere(err error) bool {
 	return errors.Is(err, providers.ErrNotExist) || errors.Is(err, providers.ErrNotDir)
 }
 
-// readRemoteVersion passes all content of a version at the remote to use.
-func (v *Merger) readRemoteVersion(ctx context.Context, p providers.Provider, r providers.Info, use func([]byte)) error {
-	return v.o.Volume.Retry(ctx, func(ctx context.Context) error {
-		data, _, err := providers.Fetch(ctx, p, r.Locator, providers.ReadOptions{Version: r.Version})
-		if err == nil {
-			use(data)
-		}
-		return err
+// A use of content of so many bytes closes it. When it was broken off it is called anew, with the
+// content from its beginning.
+type use func(body io.ReadCloser, size int64) error
+
+// readRemoteVersion passes the content of a version at the remote to read, as a use.
+func (v *Merger) readRemoteVersion(ctx context.Context, p providers.Provider, r providers.Info, read func(io.Reader) error) error {
+	return v.useRemoteVersion(ctx, p, r, func(body io.ReadCloser, _ int64) error {
+		return errors.Join(read(body), body.Close())
 	})
 }
 
-// readLocal passes the content of an inode to read, and returns its size. files.ErrVersionGone:
-// some of it is nowhere any more.
-func (v *Merger) readLocal(ctx context.Context, x table.Ino, read func(io.Reader) error) (int64, error) {
+// useRemoteVersion opens a version at the remote.
+func (v *Merger) useRemoteVersion(ctx context.Context, p providers.Provider, r providers.Info, do use) error {
+	return v.o.Volume.Retry(ctx, func(context.Context) error { // which may end before the body does
+		c, err := providers.Stream(ctx, p, r.Locator, providers.ReadOptions{Version: r.Version})
+		if err != nil {
+			return err
+		}
+		return do(c.Body, c.Info.Size)
+	})
+}
+
+// readLocal passes the content of an inode to read, as a use, and returns its size.
+// files.ErrVersionGone: some of it is nowhere any more.
+func (v *Merger) readLocal(ctx context.Context, x table.Ino, read func(io.Reader) error) (size int64, err error) {
+	err = v.useLocal(ctx, x, func(body io.ReadCloser, n int64) error {
+		size = n
+		return errors.Join(read(body), body.Close())
+	})
+	return size, err
+}
+
+// useLocal opens the content of an inode, with the errors of readLocal.
+func (v *Merger) useLocal(ctx context.Context, x table.Ino, do use) error {
 	for try := 1; ; try++ {
-		size, err := v.tryReadLocal(ctx, x, read)
+		err := v.tryUseLocal(ctx, x, do)
 		if !errors.Is(err, files.ErrVersionGone) {
-			return size, err
+			return err
 		}
 		switch gone, cause := v.isGone(ctx, x); {
 		case gone:
-			return 0, err
+			return err
 		case cause != nil || try == maxTries: // it is not known to be gone
-			return 0, errors.Join(fs.ErrUnavailable, cause)
+			return errors.Join(fs.ErrUnavailable, cause)
 		}
 	}
 }
 
-// tryReadLocal is readLocal with the errors of [files.Hydrator.Fetch].
-func (v *Merger) tryReadLocal(ctx context.Context, x table.Ino, read func(io.Reader) error) (int64, error) {
+// tryUseLocal is useLocal with the errors of [files.Hydrator.Fetch].
+func (v *Merger) tryUseLocal(ctx context.Context, x table.Ino, do use) error {
 	locked := v.lock()
 	n := locked.Inode(x)
 	if n == nil {
 		locked.unlock()
-		return 0, fs.ErrStale
+		return fs.ErrStale
 	}
 	link, target, state, version := n.IsSymlink(), n.Target, n.State, tree.MissingVersion(n)
 	locked.unlock()
 	switch {
 	case link && target == "":
 		if err := v.o.Remote.FetchTarget(ctx, x); err != nil {
-			return 0, err
+			return err
 		}
 		locked = v.lock()
 		if n := locked.Inode(x); n != nil {
@@ -79,13 +99,13 @@ func (v *Merger) tryReadLocal(ctx context.Context, x table.Ino, read func(io.Rea
 		locked.unlock()
 		fallthrough
 	case link:
-		return int64(len(target)), read(strings.NewReader(target))
+		return do(io.NopCloser(strings.NewReader(target)), int64(len(target)))
 	case state == table.None:
-		return v.readRemote(ctx, x, read)
+		return v.useRemote(ctx, x, do)
 	}
 	f, err := v.o.Store.Open(x)
 	if err != nil {
-		return 0, fmt.Errorf("content: %w", err)
+		return fmt.Errorf("content: %w", err)
 	}
 	defer f.Release()
 	if !f.Whole() {
@@ -93,27 +113,33 @@ func (v *Merger) tryReadLocal(ctx context.Context, x table.Ino, read func(io.Rea
 	}
 	s, err := f.Snapshot(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	defer s.Close()
-	return s.Size(), read(s.Reader())
+	return do(&snapshotReader{s.Reader(), s}, s.Size())
 }
 
-// readRemote reads content that is not local from its remote place, without keeping it.
-func (v *Merger) readRemote(ctx context.Context, x table.Ino, read func(io.Reader) error) (int64, error) {
+// snapshotReader reads content as it was when it was opened.
+type snapshotReader struct {
+	io.Reader
+	s *content.Snapshot
+}
+
+func (r *snapshotReader) Close() error {
+	r.s.Close()
+	return nil
+}
+
+// useRemote opens content that is not local at its remote place, without keeping it.
+func (v *Merger) useRemote(ctx context.Context, x table.Ino, do use) error {
 	was := v.o.Hydrator.Whereabouts(x)
 	if !was.Known {
-		return 0, fs.ErrStale
+		return fs.ErrStale
 	}
-	var data []byte
-	err := v.readRemoteVersion(ctx, v.o.Provider, providers.Info{Locator: was.At, Version: was.Version}, func(b []byte) { data = b })
+	err := v.useRemoteVersion(ctx, v.o.Provider, providers.Info{Locator: was.At, Version: was.Version}, do)
 	if files.IsElsewhere(err) {
-		return 0, &files.GoneError{Ino: x, Was: was, Cause: err}
+		return &files.GoneError{Ino: x, Was: was, Cause: err}
 	}
-	if err != nil {
-		return 0, err
-	}
-	return int64(len(data)), read(bytes.NewReader(data))
+	return err
 }
 
 // restIsGone asks the remote whether it lost the missing part of an inode's content. It reads past
@@ -221,7 +247,7 @@ func (v *Merger) isVersion(id string, b *table.Remote) bool {
 
 // readVersion reads a version at the remote; io/fs.ErrNotExist if it is not there.
 func (v *Merger) readVersion(ctx context.Context, at providers.Locator, version providers.Version) (io.ReadCloser, error) {
-	c, err := v.o.Provider.Read(ctx, at, providers.ReadOptions{Version: version})
+	c, err := providers.Stream(ctx, v.o.Provider, at, providers.ReadOptions{Version: version})
 	if errors.Is(err, providers.ErrConflict) {
 		return nil, fmt.Errorf("%w: %w", iofs.ErrNotExist, err)
 	}

@@ -1,7 +1,6 @@
 package merge
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -120,8 +119,9 @@ func (v view) heldAt(path string) (l table.Link, rec table.Name, theirs provider
 	return l, rec, side.Info, nil
 }
 
-// ConflictContent reads one side of a conflict. iofs.ErrNotExist: the side has no content, or the
-// remote and the history have lost it.
+// ConflictContent opens one side of a conflict; the caller closes it. iofs.ErrNotExist: the side has
+// no content, or the remote and the history have lost it. A side that changes much while it is read,
+// or breaks off, is an error of the reader.
 func (c *Conflicts) ConflictContent(ctx context.Context, path string, s Side) (io.ReadCloser, error) {
 	v := c.v
 	locked := v.lock()
@@ -141,15 +141,13 @@ func (c *Conflicts) ConflictContent(ctx context.Context, path string, s Side) (i
 	return nil, fmt.Errorf("%w: side %d", iofs.ErrInvalid, s)
 }
 
-func (v *Merger) oursOf(ctx context.Context, x table.Ino) (io.ReadCloser, error) {
-	var b bytes.Buffer
-	if _, err := v.readLocal(ctx, x, func(r io.Reader) error {
-		_, err := io.Copy(&b, r)
-		return err
-	}); err != nil {
-		return nil, errno.Translate(err)
-	}
-	return io.NopCloser(&b), nil
+// oursOf opens the present content of an inode.
+func (v *Merger) oursOf(ctx context.Context, x table.Ino) (ours io.ReadCloser, err error) {
+	err = v.useLocal(ctx, x, func(body io.ReadCloser, _ int64) error {
+		ours = body
+		return nil
+	})
+	return ours, errno.Translate(err)
 }
 
 // Resolve ends a conflict. The kept side is sent on condition that the remote still has the
