@@ -67,7 +67,7 @@ func (c *comparison) Apply(head revision.Held, r providers.Revision, d revision.
 // run is Apply, or changes nothing (dry): its questions are answered, and a halt is reported.
 func (c *comparison) run(head revision.Held, dry bool, r providers.Revision, d revision.Deletions) (revision.PullReport, error) {
 	m := c.of.o.Merger().New(c.w, c.p)
-	m.Mine, m.Dry, m.Whole, m.Kept = c.mine, dry, true, d == revision.Kept
+	m.Mine, m.Dry, m.Whole, m.Deletions = c.mine, dry, true, d
 	err := m.Run(func(tx *merge.Tx) error {
 		for _, h := range c.dirs {
 			if !h.holds(tx.View) { // renamed meanwhile, or gone by an earlier difference

@@ -476,12 +476,17 @@ func (c *copied) load(dir table.Ino) {
 	}))
 }
 
-// tryPull has a merge take what the remote has now in all directories that are known. kept says
-// that what is deleted is not lost.
-func (c *copied) tryPull(kept bool) (Report, error) {
+// tryPull has a merge take what the remote has now in all directories that are known.
+func (c *copied) tryPull(d revision.Deletions) (Report, error) {
+	m, err := c.merge(d)
+	return m.Report, err
+}
+
+// merge is tryPull with all that the merge says.
+func (c *copied) merge(d revision.Deletions) (*Merge, error) {
 	there := c.all()
 	m := c.New(c.Context(), c.o.Provider)
-	m.Whole, m.Kept = true, kept
+	m.Whole, m.Deletions = true, d
 	err := m.Run(func(tx *Tx) error {
 		var dirs [][]News
 		for _, dir := range tx.KnownRemoteDirs() {
@@ -496,12 +501,12 @@ func (c *copied) tryPull(kept bool) (Report, error) {
 		}
 		return m.CheckPull(tx, revision.Held{})
 	})
-	return m.Report, err
+	return m, err
 }
 
 func (c *copied) pull() Report {
 	c.Helper()
-	return assert.Of(c.tryPull(false)).OK(c)
+	return assert.Of(c.tryPull(revision.Gone)).OK(c)
 }
 
 // refused has the remote refuse every change of a name that is to be sent, and gives why names

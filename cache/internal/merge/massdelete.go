@@ -74,7 +74,7 @@ func (m *Merge) CheckPull(v *Tx, head revision.Held) error {
 
 // mayDelete reports whether any number of names may be deleted.
 func (m *Merge) mayDelete(v *Tx) bool {
-	return m.Kept || v.o.Guard.Halts(v.View).IsConfirmed(massdelete.Pull)
+	return m.Deletions == revision.Kept || v.o.Guard.Halts(v.View).IsConfirmed(massdelete.Pull)
 }
 
 // manyBelow is the number of names below which they are deleted first, and counted afterwards.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/reconcile"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -39,7 +40,8 @@ func TestHalt(t *testing.T) {
 		"a directory with so much that it is counted first": {start: append(many(1000, "d/"), many(8, "")...), there: append(gone(2), "rm d"), reason: "1003 of 1009 entries"},
 		"the root": {start: many(3, ""), there: gone(3), reason: "all 3 entries of the root"},
 	} {
-		for _, kept := range []bool{false, true} {
+		for _, d := range []revision.Deletions{revision.Gone, revision.Kept} {
+			kept := d == revision.Kept
 			t.Run(fmt.Sprint(what, ", kept ", kept), func(t *testing.T) {
 				w := newCopy(t, memory.Options{}, reconcile.Split, c.start...)
 				names := func() string {
@@ -49,13 +51,13 @@ func TestHalt(t *testing.T) {
 				}
 				before := names()
 				w.theirs(c.there...)
-				r, err := w.tryPull(kept)
+				r, err := w.tryPull(d)
 				if c.reason != "" && !kept {
 					assert.Is(t, err, massdelete.ErrHalted)
 					assert.Contains(t, err.Error(), c.reason)
 					assert.Equal(t, names(), before, "local is")
 					w.o.Guard.Halts(nil).Confirm()
-					r, err = w.tryPull(kept)
+					r, err = w.tryPull(d)
 				}
 				w.ok(err)
 				assert.AtLeast(t, r.Deleted, len(c.there), "deleted")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/reconcile"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/providers"
@@ -21,9 +22,10 @@ type Merge struct {
 	late  map[table.Link]bool // names with an attempt that is known to be lost
 	First bool                // a first listing: no program has seen these names
 	Whole bool                // the whole known tree was looked at
-	Kept  bool                // names that go from the tree are not lost: any number may go
 	Dry   bool                // decide, and change nothing
 	Alone bool                // no caller gets its report: conflicts wait for the next one
+	// Deletions says where names go that the remote lost: if they are Kept, any number may go.
+	Deletions revision.Deletions
 
 	// The results of one run.
 	Report  Report
