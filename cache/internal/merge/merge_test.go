@@ -7,6 +7,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/reconcile"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -65,6 +66,32 @@ func TestMergeTexts(t *testing.T) {
 			assert.True(t, len(made) <= 3, "content files are left over", made)
 		})
 	}
+}
+
+// A name of which a change is under way is left as it is, and the merge says so: another has to see
+// it.
+func TestLeft(t *testing.T) {
+	w := newCopy(t, memory.Options{}, reconcile.Split, "f", "one", "g", "two")
+	w.ours("put f ours")
+	f, _ := w.find("f")
+	attempt := func(a *table.Attempt) {
+		w.ok(w.update(func(tx *Tx) error {
+			rec := tx.Record(f)
+			rec.Attempt = a
+			tx.SetName(f, rec)
+			return nil
+		}))
+	}
+	attempt(&table.Attempt{Op: "1"})
+	w.theirs("put f theirs", "put g theirs")
+	for _, left := range []bool{true, false} {
+		m, err := w.merge(revision.Gone)
+		w.ok(err)
+		assert.Equal(t, m.Left, left, "a name is left")
+		assert.Equal(t, w.conflictCopies() == 0, left, "it stays as it was")
+		attempt(nil)
+	}
+	w.sees("f: theirs", "f.conflict-"+short("ours")+": ours", "g: theirs")
 }
 
 // Attributes of a merged text are those of who changed them, ours before theirs.

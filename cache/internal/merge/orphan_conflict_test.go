@@ -114,6 +114,30 @@ func TestOrphanConflictAgain(t *testing.T) {
 	}
 }
 
+// What a person has to decide about is not sent over the present version of the remote, though it
+// began from the same, or from none.
+func TestOrphanConflictIsNotSent(t *testing.T) {
+	for what, c := range map[string]struct{ start, ours, first string }{
+		"the same": {"f", "read f", "put f theirs"},
+		"none":     {"f.conflict-" + short("one"), "put f one", "mkdir f"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newCopy(t, memory.Options{Without: providers.Capabilities{UniqueVersions: true}}, reconcile.Manual, c.start, "one")
+			w.ours(c.ours)
+			o := replaced(w, c.first)
+			w.theirs("rm f", "put f one")
+			w.pull()
+			w.writeLast(o, "ours", 0)
+			all := w.Held().Conflicts()
+			assert.Must(t, len(all) == 1 && all[0].Theirs.Matches(w.info("f").Version), "conflicts", all)
+			assert.True(t, all[0].Base.IsZero(), "the base is", all[0].Base)
+			l, _ := w.find("f")
+			rec, _ := w.record(l)
+			assert.False(t, rec.Remote.Version.Matches(w.info("f").Version) || rec.Remote.Version.IsZero(), "it is sent over", rec.Remote.Version)
+		})
+	}
+}
+
 // What needed no name, because something else has that content, may change again.
 func TestOrphanConflictAfterOneThatNeededNoName(t *testing.T) {
 	for _, first := range []string{"them", "copy"} {

@@ -123,14 +123,26 @@ func TestReaderOfAPartialFile(t *testing.T) {
 	w.ok(w.opener.Close(reader, false))
 }
 
-// While a program writes the file nothing is given up: it may write the rest.
+// While a program writes the file nothing is given up: it may write the rest, under the name of a
+// conflict copy too.
 func TestWriterOfAPartialFile(t *testing.T) {
-	w, o := written(t, reconcile.Split)
-	w.theirs("rm f")
-	w.pull()
 	all := strings.Repeat("o", len(largeBase))
-	w.writeLast(o, all, 0)
-	w.ok(w.refused())
-	w.sees("f: "+all, "g: x", "old: another")
-	w.sendable()
+	for there, c := range map[string]struct {
+		flushed bool
+		want    []string
+	}{
+		"rm f":                 {false, []string{"f: " + all}},
+		"rm f, put f/x theirs": {true, []string{"f/", "f/x: theirs", "f.conflict-" + reconcile.EmptyHash[:8] + ": " + all}},
+	} {
+		w, o := written(t, reconcile.Split)
+		if c.flushed {
+			w.ok(w.opener.Flush(o, true))
+		}
+		w.theirs(strings.Split(there, ", ")...)
+		w.pull()
+		w.writeLast(o, all, 0)
+		w.ok(w.refused())
+		w.sees(append(c.want, "g: x", "old: another")...)
+		w.sendable()
+	}
 }
