@@ -171,7 +171,7 @@ func (c *Conflicts) Resolve(ctx context.Context, path string, r Resolution) erro
 		case r.Keep == SideTheirs:
 			s.takeTheirs()
 		case r.Keep == SideOurs:
-			return s.overwritten(func() { s.overwrite() })
+			return s.overwritten(s.overwrite)
 		default:
 			return fmt.Errorf("%w: a conflict cannot end with %v", iofs.ErrInvalid, r.Keep)
 		}
@@ -187,7 +187,8 @@ func (c *Conflicts) Resolve(ctx context.Context, path string, r Resolution) erro
 // than the history may be, and would be lost.
 var ErrTooLarge = errors.New("the remote version is larger than the history may be, and would be lost")
 
-// overwritten runs do, which has the remote's version overwritten, once that is in the history.
+// overwritten runs do, which has the remote's version overwritten, once that is in the history: until
+// then the question whether it is stays unanswered.
 func (s *sides) overwritten(do func()) error {
 	switch s.keptTheirs(s.l, s.theirs) {
 	case reconcile.TooLarge:
@@ -222,16 +223,14 @@ func (v *Merger) resolveWith(ctx context.Context, path string, content io.Reader
 		return err
 	}
 	m := v.New(ctx, v.o.Provider)
-	done := false
 	err = m.Run(func(v *Tx) error {
 		s, err := m.heldSides(v, path)
 		if err != nil {
 			return err
 		}
-		done = false
-		return s.overwritten(func() { s.put(made); done = true })
+		return s.overwritten(func() { s.put(made) })
 	})
-	if err = errors.Join(err, m.unanswered()); err != nil || !done {
+	if err = errors.Join(err, m.unanswered()); err != nil {
 		v.o.Store.Remove(made.Ino)
 	}
 	return err
