@@ -20,29 +20,30 @@ type question struct {
 	policy Policy
 }
 
+// ofKind are the words about the kind of a side, with more words about it.
+func ofKind(kind func(*question) providers.Kind, more map[string]func(*question) bool) map[string]func(*question) bool {
+	more["any"] = func(*question) bool { return true }
+	more["nothing"] = func(q *question) bool { return kind(q) == None }
+	more["there"] = func(q *question) bool { return kind(q) != None }
+	more["file"] = func(q *question) bool { return kind(q) != None && kind(q) != aDir }
+	more["directory"] = func(q *question) bool { return kind(q) == aDir }
+	more["not directory"] = func(q *question) bool { return kind(q) != aDir }
+	return more
+}
+
 // vocabulary is what stands in the columns of the contract.
 var vocabulary = [4]map[string]func(*question) bool{
-	{ // base
-		"any":           func(*question) bool { return true },
-		"nothing":       func(q *question) bool { return q.base.Kind == None },
-		"there":         func(q *question) bool { return q.base.Kind != None },
-		"file":          func(q *question) bool { return q.base.Kind != None && q.base.Kind != aDir },
-		"directory":     func(q *question) bool { return q.base.Kind == aDir },
-		"not directory": func(q *question) bool { return q.base.Kind != aDir },
-		"undecided":     func(q *question) bool { return q.base.Kind == aDir && !q.base.Decided },
-		"held":          func(q *question) bool { return q.base.Held != nil },
-		"not held":      func(q *question) bool { return q.base.Held == nil || q.base.Kind == None },
-	},
-	{ // local
-		"any":           func(*question) bool { return true },
-		"nothing":       func(q *question) bool { return q.local.Kind == None },
-		"there":         func(q *question) bool { return q.local.Kind != None },
+	ofKind(func(q *question) providers.Kind { return q.base.Kind }, map[string]func(*question) bool{
+		"undecided": func(q *question) bool { return q.base.Kind == aDir && !q.base.Decided },
+		"held":      func(q *question) bool { return q.base.Held != nil },
+		"not held":  func(q *question) bool { return q.base.Held == nil || q.base.Kind == None },
+	}),
+	ofKind(func(q *question) providers.Kind { return q.local.Kind }, map[string]func(*question) bool{
 		"clean":         func(q *question) bool { return q.local.Kind != None && q.local.clean(q.base) },
 		"new":           func(q *question) bool { return q.local.Kind != None && !q.local.clean(q.base) },
 		"another":       func(q *question) bool { return q.local.Another },
 		"renamed":       func(q *question) bool { return q.base.Moved != NotMoved },
 		"modified":      func(q *question) bool { return q.isModified() },
-		"directory":     func(q *question) bool { return q.local.Kind == aDir },
 		"full":          func(q *question) bool { return q.local.Full },
 		"empty":         func(q *question) bool { return !q.local.Full },
 		"only here":     func(q *question) bool { return !q.local.Elsewhere },
@@ -56,41 +57,35 @@ var vocabulary = [4]map[string]func(*question) bool{
 		"partial":       func(q *question) bool { return q.local.Partial },
 
 		"version of another": func(q *question) bool { return q.local.Origin },
-	},
-	{ // remote
-		"any":       func(*question) bool { return true },
-		"nothing":   func(q *question) bool { return q.remote.Kind == None },
-		"there":     func(q *question) bool { return q.remote.Kind != None },
-		"file":      func(q *question) bool { return q.remote.Kind != None && q.remote.Kind != aDir },
-		"directory": func(q *question) bool { return q.remote.Kind == aDir },
-		"as base":   func(q *question) bool { return q.base.Same(q.remote) },
+	}),
+	ofKind(func(q *question) providers.Kind { return q.remote.Kind }, map[string]func(*question) bool{
+		"as base": func(q *question) bool { return q.base.Same(q.remote) },
 		"as held": func(q *question) bool {
 			return q.remote.Kind != None && q.base.Held.Version.Matches(q.remote.Version) && q.base.Held.Kind == q.remote.Kind
 		},
 		"same content": func(q *question) bool { return q.base.SameContent(q.remote) },
-	},
+	}),
 	{ // and
-		"excluded":                func(q *question) bool { return q.policy.Excluded },
-		"some below":              func(q *question) bool { return q.base.Below.Files },
-		"none below":              func(q *question) bool { return !q.base.Below.Files },
-		"busy":                    func(q *question) bool { return q.base.Below.Busy },
-		"within":                  func(q *question) bool { return q.policy.Within },
-		"no empty dirs":           func(q *question) bool { return !q.policy.EmptyDirs },
-		"implied dirs":            func(q *question) bool { return q.policy.ImpliedDirs },
-		"attributes told":         func(q *question) bool { return q.policy.DirAttrs },
-		"not modified":            func(q *question) bool { return !q.base.AttrsModified },
-		"attributes not modified": func(q *question) bool { return !q.base.AttrsModified },
-		"same kind":               func(q *question) bool { return q.base.Kind == q.remote.Kind },
-		"not compared":            func(q *question) bool { return q.local.Content == Uncompared },
-		"equal":                   func(q *question) bool { return q.local.Content == Equal },
-		"gone":                    func(q *question) bool { return q.local.Content == Gone },
-		"text not tried":          func(q *question) bool { return q.local.Text == Untried },
-		"text merged":             func(q *question) bool { return q.local.Text == Merged },
-		"texts combine":           func(q *question) bool { return q.policy.Conflict.Combines() },
-		"split":                   func(q *question) bool { return q.policy.Conflict.Splits() },
-		"last writer wins":        func(q *question) bool { return q.policy.Conflict == LastWriterWins },
-		"not kept":                func(q *question) bool { return q.policy.Kept == NotKept },
-		"too large":               func(q *question) bool { return q.policy.Kept == TooLarge },
+		"excluded":           func(q *question) bool { return q.policy.Excluded },
+		"some below":         func(q *question) bool { return q.base.Below.Files },
+		"none below":         func(q *question) bool { return !q.base.Below.Files },
+		"busy":               func(q *question) bool { return q.base.Below.Busy },
+		"within":             func(q *question) bool { return q.policy.Within },
+		"no empty dirs":      func(q *question) bool { return !q.policy.EmptyDirs },
+		"implied dirs":       func(q *question) bool { return q.policy.ImpliedDirs },
+		"attrs told":         func(q *question) bool { return q.policy.DirAttrs },
+		"attrs not modified": func(q *question) bool { return !q.base.AttrsModified },
+		"same kind":          func(q *question) bool { return q.base.Kind == q.remote.Kind },
+		"not compared":       func(q *question) bool { return q.local.Content == Uncompared },
+		"equal":              func(q *question) bool { return q.local.Content == Equal },
+		"gone":               func(q *question) bool { return q.local.Content == Gone },
+		"text not tried":     func(q *question) bool { return q.local.Text == Untried },
+		"text merged":        func(q *question) bool { return q.local.Text == Merged },
+		"texts combine":      func(q *question) bool { return q.policy.Conflict.Combines() },
+		"split":              func(q *question) bool { return q.policy.Conflict.Splits() },
+		"last writer wins":   func(q *question) bool { return q.policy.Conflict == LastWriterWins },
+		"not kept":           func(q *question) bool { return q.policy.Kept == NotKept },
+		"too large":          func(q *question) bool { return q.policy.Kept == TooLarge },
 		"abort or manual": func(q *question) bool {
 			return q.policy.Conflict == Abort || q.policy.Conflict == Manual || q.policy.Conflict == Combine
 		},

@@ -37,7 +37,7 @@ import "github.com/wsmount/wsmount/providers"
 //	there          directory, empty            nothing                                           Delete
 //	there          modified                    nothing                                           Keep
 //	there          clean                       nothing                                           Delete
-//	directory      any                         directory     attributes told, not modified       TakeAttrs
+//	directory      any                         directory     attrs told, attrs not modified      TakeAttrs
 //	directory      any                         directory                                         Nothing
 //	not directory  nothing                     directory                                         Arrive
 //	not directory  directory                   directory                                         Join
@@ -52,7 +52,7 @@ import "github.com/wsmount/wsmount/providers"
 //	nothing        directory, empty, only here file                                              Supplant
 //	any            directory                   file                                              Aside
 //	file           there                       same content                                      Refresh
-//	file           clean, unseen               file          same kind, attributes not modified  Renew
+//	file           clean, unseen               file          same kind, attrs not modified       Renew
 //	file           clean                       file                                              Replace
 //	any            new, being written          file                                              Nothing
 //	any            new                         file          not compared                        Compare

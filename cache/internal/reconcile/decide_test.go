@@ -120,7 +120,7 @@ var contract = []struct {
 	{"there | modified | nothing | | Keep", was, edited, nothing, Policy{}, NoteKept},
 	{"there | clean | nothing | | Delete", was, file1, nothing, Policy{}, ""},
 
-	{"directory | any | directory | attributes told, not modified | TakeAttrs", wasDir, full, folder, Policy{DirAttrs: true}, ""},
+	{"directory | any | directory | attrs told, attrs not modified | TakeAttrs", wasDir, full, folder, Policy{DirAttrs: true}, ""},
 	{"directory | any | directory | | Nothing", wasDir, full, folder, Policy{}, ""},
 	{"directory | any | directory | | Nothing", Base{Entry: folder, AttrsModified: true}, full, folder, Policy{DirAttrs: true}, ""},
 	{"not directory | nothing | directory | | Arrive", was, none, folder, Policy{}, ""},
@@ -138,7 +138,7 @@ var contract = []struct {
 	{"any | directory | file | | Aside", was, otherDir, two, Policy{}, ""},
 	{"any | directory | file | | Aside", Base{}, with(otherDir, func(l *Local) { l.Elsewhere = true }), two, Policy{}, ""},
 	{"file | there | same content | | Refresh", was, edited, again, Policy{}, ""},
-	{"file | clean, unseen | file | same kind, attributes not modified | Renew", was, with(file1, func(l *Local) { l.Unseen = true }), two, Policy{}, ""},
+	{"file | clean, unseen | file | same kind, attrs not modified | Renew", was, with(file1, func(l *Local) { l.Unseen = true }), two, Policy{}, ""},
 	{"file | clean | file | | Replace", was, file1, two, Policy{}, ""},
 	{"file | clean | file | | Replace", Base{Entry: one, AttrsModified: true}, with(file1, func(l *Local) { l.Unseen = true }), two, Policy{}, ""},
 	{"any | new, being written | file | | Nothing", was, with(edited, func(l *Local) { l.Writing = true }), two, Policy{}, ""},
