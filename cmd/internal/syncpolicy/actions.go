@@ -31,31 +31,84 @@ const (
 	LastPause  = 10 * time.Minute
 )
 
-// Actions lists the actions of a working copy after an event:
+// Actions lists the actions of a working copy after an event: of each part of the table the first
+// line that fits, in the order of the parts. "it" is the event that was told. A copy "sends" if its
+// mode is pull-push and it is not read-only. An "exchange" is an event that was told to a copy
+// without write-through, a commit that is asked for and pushed, or a tick that pushes each commit;
+// then "it" is the completed commit.
 //
-//	event               commit                  push                       pull
-//	told: commit.on     commits                 -                          -
-//	told: push.on       -                       pushes                     -
-//	told: pull.on       -                       -                          pulls; in a turn only if the event is one of the turn
-//	told: any           -                       -                          if one is owed, and no turn is under way
-//	commit, if it does  -                       if push.on is per-commit   if pull.on is per-commit
-//	push, if it does    -                       -                          if pull.on names it
-//	noticed             after the batch window, as if told then
-//	tick                -                       if one is due              if one is owed, or due again, or the TTL is over and the tree is used
-//	looked              -                       -                          if one is owed, or the TTL is over
-//	asked               what is asked for, whatever the sync block says; a commit that is waited for also pushes if push.on is per-commit
-//	leaves its branch   unless commit.on manual unless push.on manual      -
-//	took back           commits again           -                          -
-//	failed              -                       tried again after a pause that doubles
-//	unmount             unless commit.on manual push.on workspace-close    -
-//	                                            or per-commit, or begun
+//	event              and                                                   then
+//	told               write-through, an end, not read-only                  commit in the caller's words
+//	told               write-through                                         -
+//	told               read-only                                             -
+//	told               of the storage                                        -
+//	told               write                                                 -
+//	told               manual                                                -
+//	told               workspace-close, commit.on not manual                 commit in the caller's words
+//	told               commit.on it                                          commit in the caller's words
+//	asked to send      read-only                                             refuse
+//	asked to commit                                                          commit in the caller's words
+//	asked to push      write-through                                         commit
+//	leaves its branch  dirty, not read-only, commit.on not manual            commit
+//	took back          dirty, not read-only                                  commit
+//	unmount            write-through                                         -
+//	unmount            not read-only, commit.on not manual                   commit
 //
-// Nothing is done for an event named manual, which is a user's word; a file that is
-// written is committed by the working copy itself; an event of the storage never commits;
-// a read-only copy only pulls; a look waits for no pull that would bring nothing, or
-// that has just failed; only the mode pull-push pushes and pulls by itself; and a
-// copy whose closes wait for the store has each change on its way already: it commits at the end
-// of a turn or of more, and where a push is asked for, to say what the store lacks.
+//	unmount                                                                  drain
+//
+//	told               write-through                                         -
+//	told               manual                                                -
+//	told               sends, push.on it                                     push
+//	told               sends, commits, push.on per-commit                    push if unpushed
+//	tick               sends, unpushed, push due, push.on per-commit         push
+//	tick               sends, unpushed, push due, begun, push.on not manual  push
+//	tick               sends, pull request due                               propose
+//	asked to send      read-only                                             -
+//	asked to commit    sends, waits, push.on per-commit                      push if unpushed
+//	asked to push      not write-through                                     push
+//	asked to propose                                                         push and require a pull request
+//	leaves its branch  sends, push.on not manual                             push if unpushed
+//	unmount            write-through                                         -
+//	unmount            sends, push.on workspace-close                        push
+//	unmount            sends, push.on per-commit                             push if unpushed
+//	unmount            sends, push.on not manual                             push if push begun
+//
+//	exchange           not pull-push                                         -
+//	exchange           not manual, pull.on it, not in turn                   pull
+//	exchange           not manual, pull.on it, of the turn                   pull
+//	exchange           not manual, pull.on it                                put a pull off
+//	exchange           pull.on per-commit, in turn                           put a pull off if committed
+//	exchange           pull.on storage-push-completed, in turn               put a pull off if pushed
+//	exchange           in turn                                               -
+//	exchange           pull.on per-commit                                    pull if committed or owed
+//	exchange           pull.on storage-push-completed                        pull if pushed or owed
+//	exchange                                                                 pull if owed
+//	noticed            not write-through                                     wait
+//	tick               pushes                                                -
+//	tick               not pull-push                                         -
+//	tick               in turn                                               -
+//	tick               pull.on manual                                        -
+//	tick               failing, due, not dirty                               pull
+//	tick               failing                                               -
+//	tick               owed, not dirty                                       pull
+//	tick               used, old                                             pull
+//	looked             not pull-push                                         -
+//	looked             in turn                                               -
+//	looked             pull.on manual                                        -
+//	looked             dirty                                                 -
+//	looked             failing                                               -
+//	looked             owed                                                  pull
+//	looked             old                                                   pull
+//	asked to pull                                                            pull
+//	asked to commit    not read-only                                         pull if owed
+//	failed             pull-push, of a pull                                  wait
+//	failed             sends                                                 wait
+//
+// An event named manual is a user's word; a file that is written is committed by the working copy
+// itself; a look waits for no pull that would bring nothing, or that has just failed. A copy whose
+// closes wait for the store has each change on its way already: it commits at the end of a turn or
+// of more, and where a push is asked for, to say what the store lacks. A push proposes too where the
+// sync block has pull requests opened by themselves. The pauses after a failure double.
 func Actions(s mountspec.Sync, e Event, state State) []Action {
 	r := rules{s, state}
 	if state.WriteThrough {
