@@ -18,7 +18,7 @@ func newOpener(v *Volume) *files.Opener {
 			if v.held.Of(at).closed {
 				return false
 			}
-			v.background(f)
+			v.work.Go(f)
 			return true
 		},
 	})

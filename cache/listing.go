@@ -13,7 +13,7 @@ func newListings(v *Volume) *listing.Listings {
 	return listing.New(listing.Options{
 		Tree: v.tree, Update: v.updateTree, Provider: v.p, Capabilities: v.caps, Head: v.head, Belief: v.belief,
 		Merger: func() listing.Merger { return v.merger }, Border: v.border, Attributes: v.attrs(), SentBack: &v.sentBack,
-		Waits: v.waits, Patience: v.o.Patience / 2, Wait: v.o.looks, Room: v.o.Fetches, Go: v.background, Rules: v.o.shown(),
+		Waits: v.waits, Patience: v.o.Patience / 2, Wait: v.o.looks, Room: v.o.Fetches, Go: v.work.Go, Rules: v.o.shown(),
 		IsClosing: func(at *tree.View) bool { return v.held.Of(at).closing },
 		Back:      func(at *tree.View) { v.send.Rouse(at) },
 		StandsAside: func(at *tree.View, l table.Link, rec table.Name) bool {

@@ -34,7 +34,7 @@ func (v *View) keepMassDeletesSoon() {
 	if !v.massDelete.IsUnkept() {
 		return
 	}
-	v.background(func() {
+	v.work.Go(func() {
 		if err := v.keepMassDeletes(); err != nil {
 			v.o.Log.Error("a halt cannot be kept", "err", err)
 		}
@@ -79,7 +79,7 @@ func (v *View) checkMassDelete(side massdelete.Side, reason string, deleted int)
 	isNew, err := v.massDelete.Check(side, reason, deleted, v.o.Now())
 	if isNew {
 		v.keepMassDeletesSoon()
-		v.background(func() { v.chores.Report(side.String(), "", err) })
+		v.work.Go(func() { v.chores.Report(side.String(), "", err) })
 	}
 	return err
 }
@@ -147,7 +147,7 @@ func (v *View) mayBegin() bool {
 func (v *View) lookBeforeCommit(dirs []table.Ino) {
 	v.deletions.looking = true
 	volume := v.Volume
-	volume.background(func() {
+	volume.work.Go(func() {
 		err := volume.lookInto(volume.ctx, dirs)
 		locked := volume.lock()
 		locked.deletions.looking = false

@@ -44,7 +44,7 @@ func newMerger(v *Volume) *merge.Merger {
 			Update: func(do func(*local.Tx, upload.Tx) error) error {
 				return v.update(func(v *Tx) error { return do(v.local, uploadTx(v)) })
 			},
-			Retry: v.waits.Retry, Report: v.chores.Report, Go: v.background, Pause: v.pause,
+			Retry: v.waits.Retry, Report: v.chores.Report, Go: v.work.Go, Pause: v.pause,
 		},
 		Remote: merge.Remote{List: v.listings.Learn, FetchTarget: v.fetchTarget, AwaitPlace: v.sent.Place},
 		Past: merge.Past{
@@ -109,7 +109,7 @@ func (v *View) pullWhole() {
 		return
 	}
 	p.underWay = true
-	v.background(func() {
+	v.work.Go(func() {
 		_, _ = v.Pull(v.ctx, PullOptions{alone: true}) // Status shows its result
 		locked := v.Volume.lock()
 		defer locked.unlock()

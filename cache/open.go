@@ -83,7 +83,7 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	v.kept = commit.NewKept(commit.KeptOptions{Tree: v.tree, Open: v.open, IsUnsaved: v.pending.IsUnsaved, Release: v.opener.Release, Abandon: v.abandon})
 	makeUploads(v)
 	makeRevisions(v)
-	v.prefetch = files.NewPrefetch(files.PrefetchOptions{Tree: v.tree, Open: v.open, Content: unasked{v}, Context: v.ctx, Go: v.background, Log: o.Log, Far: o.far})
+	v.prefetch = files.NewPrefetch(files.PrefetchOptions{Tree: v.tree, Open: v.open, Content: unasked{v}, Context: v.ctx, Go: v.work.Go, Log: o.Log, Far: o.far})
 	v.merger = newMerger(v)
 	v.conflicts = v.merger.Held()
 	v.kernelOps, v.describing, v.drain = newKernelOps(v), newDescriber(v), newDrain(v)
@@ -114,16 +114,16 @@ func (v *Volume) begin(ctx context.Context) error {
 		return fmt.Errorf("applying changed rules of names that are never sent: %w", err)
 	}
 	if !v.o.ReadOnly {
-		v.background(func() { v.loop.Run(v.ctx) })
+		v.work.Go(func() { v.loop.Run(v.ctx) })
 	}
-	v.background(v.merger.ResolveOrphanConflicts)
-	v.background(v.history.Run)
-	v.background(func() { v.unlinks.Loop(v.ctx, v.pause) })
+	v.work.Go(v.merger.ResolveOrphanConflicts)
+	v.work.Go(v.history.Run)
+	v.work.Go(func() { v.unlinks.Loop(v.ctx, v.pause) })
 	if look {
-		v.background(func() { v.learner.Look(v.ctx) })
+		v.work.Go(func() { v.learner.Look(v.ctx) })
 	}
 	if v.o.ListRoot {
-		v.background(func() {
+		v.work.Go(func() {
 			if err := v.listings.Load(nil, table.Root); err != nil {
 				v.o.Log.Debug("the root is listed when a program looks", "err", err)
 			}
@@ -131,13 +131,13 @@ func (v *Volume) begin(ctx context.Context) error {
 	}
 	if parter, can := providers.As[providers.Multiparter](v.p); can && !v.o.ReadOnly {
 		wait := v.o.partsWait
-		v.background(func() { v.freeParts(parter, wait) })
+		v.work.Go(func() { v.freeParts(parter, wait) })
 	}
 	v.store.SetEvictor(v.room.Make)
-	v.background(v.room.WeighAll)
-	v.background(func() { v.unloading.Loop(v.ctx, waiting.Sleep) })
+	v.work.Go(v.room.WeighAll)
+	v.work.Go(func() { v.unloading.Loop(v.ctx, waiting.Sleep) })
 	if share := v.state.Share; share != nil {
-		v.background(func() {
+		v.work.Go(func() {
 			share.Loop(v.ctx, waiting.Sleep, v.store.Weigh, func(err error) { v.chores.Ended(chores.Share, err) })
 		})
 	}

@@ -64,7 +64,7 @@ func (s sending) after(at *tree.View, d time.Duration, f func(*tree.View)) {
 	if v.held.Of(at).closed {
 		return
 	}
-	v.background(func() {
+	v.work.Go(func() {
 		_ = v.pause(v.ctx, d)
 		locked := v.lock()
 		defer locked.unlock()

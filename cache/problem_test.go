@@ -93,7 +93,7 @@ func (f *failsOnce) AbortParts(context.Context, time.Time) (int, error) {
 func TestFailureToFreeParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newScene(t)
-		w.v.background(func() { w.v.freeParts(&failsOnce{}, 0) })
+		w.v.work.Go(func() { w.v.freeParts(&failsOnce{}, 0) })
 		synctest.Wait()
 		f := w.v.Status().Failing
 		assert.True(t, len(f) == 1 && f[0].Activity == chores.Parts && errors.Is(f[0].Err, providers.ErrPermission), "failing", f)

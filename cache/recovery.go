@@ -25,7 +25,7 @@ func (v *Volume) recoverLast() error {
 	}
 	v.history.FinishMoves()
 	if r.IsToSweep() {
-		v.background(r.Sweep)
+		v.work.Go(r.Sweep)
 	}
 	return v.tree.View(func(*tree.View) error { return nil }) // fails if the table has failed
 }

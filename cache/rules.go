@@ -24,7 +24,7 @@ func newBorder(v *Volume) *rules.Border {
 }
 
 func newLearner(v *Volume) *rules.Learner {
-	return rules.NewLearner(rules.LearnerOptions{Tree: v.tree, Border: v.border, Volume: learning{v}, Go: v.background, Log: v.o.Log})
+	return rules.NewLearner(rules.LearnerOptions{Tree: v.tree, Border: v.border, Volume: learning{v}, Go: v.work.Go, Log: v.o.Log})
 }
 
 // followRules makes names stay local, or stay no longer, according to exclusion rules that changed

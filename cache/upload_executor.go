@@ -69,7 +69,7 @@ func (u uploading) Renamed(_ *tree.View, ino table.Ino, was, now string) {
 }
 
 // Go implements upload.Host.
-func (u uploading) Go(f func()) { u.v.background(f) }
+func (u uploading) Go(f func()) { u.v.work.Go(f) }
 
 // Pause implements upload.Host.
 func (u uploading) Pause(ctx context.Context, d time.Duration) { _ = u.v.pause(ctx, d) }

@@ -51,7 +51,7 @@ type Volume struct {
 	ctx    context.Context // ends with the volume
 	stop   context.CancelFunc
 	waits  *waiting.Waits
-	work   sync.WaitGroup                                   // runs in the background
+	work   sync.WaitGroup                                   // in the background, which ends with ctx, and calls: Close waits
 	pause  func(ctx context.Context, d time.Duration) error // time.Sleep that can be ended
 	notify atomic.Pointer[fs.Notifier]                      // never nil; background work notifies without the lock
 	chores *chores.Record                                   // has a lock of its own
@@ -120,15 +120,6 @@ var _ interface {
 	fs.Pather
 	fs.Closer
 } = (*Volume)(nil)
-
-// background runs f until it returns; Close waits for it. f ends when v.ctx does.
-func (v *Volume) background(f func()) {
-	v.work.Add(1)
-	go func() {
-		defer v.work.Done()
-		f()
-	}()
-}
 
 // Bind implements fs.Binder.
 func (v *Volume) Bind(n fs.Notifier) {
