@@ -7,13 +7,13 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/providers"
-	"github.com/wsmount/wsmount/providers/memory"
 )
 
 // Close waits for a call under way, and there is none after it.
 func TestCloseDuringACall(t *testing.T) {
-	repository := func(w *world, o *Options) { remoteWith(memory.NewRemote(nil), "f", "0")(w, o) }
+	repository := func(w *world, o *Options) { remoteWith(memoryrepo.NewRemote(nil), "f", "0")(w, o) }
 	pull := func(w *scene) error { return assert.ErrOf(w.v.Pull(w.Context(), PullOptions{})) }
 	commit := func(w *scene) error { return assert.ErrOf(w.v.Commit(w.Context(), CommitOptions{})) }
 	push := func(w *scene) error { return assert.ErrOf(w.v.Push(w.Context(), providers.PushOptions{})) }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -107,8 +108,8 @@ func one(without providers.Capabilities) store {
 
 // clones of one repository.
 func clones() store {
-	r := memory.NewRemote(nil)
-	clone := func() providers.Provider { return memory.NewRepository(r, memory.Options{PageSize: 3}) }
+	r := memoryrepo.NewRemote(nil)
+	clone := func() providers.Provider { return memoryrepo.NewRepository(r, "", memory.Options{PageSize: 3}) }
 	return store{open: clone, now: clone, push: true,
 		tamper: func(path, content string) error { return r.Tamper("", at(path), []byte(content)) }}
 }

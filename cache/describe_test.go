@@ -8,6 +8,7 @@ import (
 
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -24,7 +25,7 @@ func (w *world) says(ino fs.Ino, what string) string {
 // revision is that which the working copy stands on: also while the file is changed, and
 // anew once the change was sent.
 func TestDescribeVersions(t *testing.T) {
-	remote := memory.NewRemote(nil)
+	remote := memoryrepo.NewRemote(nil)
 	for _, tt := range []struct {
 		name  string
 		store func(*world, *Options)

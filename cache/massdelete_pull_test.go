@@ -12,6 +12,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/providers/memory"
 )
 
@@ -205,7 +206,7 @@ func TestHaltOutlivesTheRun(t *testing.T) {
 				w := newWorld(t, func(w *world, o *Options) {
 					o.Policy.Atomic = store == "sets"
 					if store == "clone" {
-						w.repo = memory.NewRepository(seeded(t, numbered(40, "f%02d")...), memory.Options{})
+						w.repo = memoryrepo.NewRepository(seeded(t, numbered(40, "f%02d")...), "", memory.Options{})
 						return
 					}
 					holding(numbered(40, "f%02d")...)(w, o)

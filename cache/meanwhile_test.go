@@ -10,6 +10,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -129,7 +130,7 @@ func (h *meanwhile) run(t *testing.T, row int, c heldCall) {
 type meanwhile struct {
 	*world
 	store  string
-	remote *memory.Remote // of a clone
+	remote *memoryrepo.Remote // of a clone
 	c      heldCall
 	gate   atomic.Pointer[heldGate]
 	dir    string // guarded by the volume's lock, as want is
@@ -157,7 +158,7 @@ func newMeanwhile(t *testing.T, store string) *meanwhile {
 func (h *meanwhile) place(w *world, o *Options) {
 	switch h.store {
 	case "pushed", "pulled":
-		h.remote = memory.NewRemote(nil)
+		h.remote = memoryrepo.NewRemote(nil)
 		remoteWith(h.remote, "base", "1")(w, o)
 	case "sets":
 		o.Policy.Atomic = true
@@ -169,7 +170,7 @@ func (h *meanwhile) place(w *world, o *Options) {
 // shown is where others see what was sent.
 func (h *meanwhile) shown() providers.Provider {
 	if h.remote != nil {
-		return memory.NewRepository(h.remote, memory.Options{})
+		return memoryrepo.NewRepository(h.remote, "", memory.Options{})
 	}
 	return h.p
 }

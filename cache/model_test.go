@@ -20,6 +20,7 @@ import (
 
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -104,7 +105,7 @@ var modelStart = []string{"a/a: start", "a/b/c: deep", "b/x: other", "c: top"}
 // make is a backend with the tree of the start, and how others change it.
 func (b modelBackend) make() (providers.Provider, func(path, content string)) {
 	p := memory.New(memory.Options{PageSize: 2, Without: b.less, ImpliedDirs: b.less == asKeys, DearCopy: b.less == asKeys})
-	remote := memory.NewRemote(nil)
+	remote := memoryrepo.NewRemote(nil)
 	tamper := func(path, content string) {
 		if b.clone {
 			remote.Tamper("", at(path), []byte(content))
@@ -117,7 +118,7 @@ func (b modelBackend) make() (providers.Provider, func(path, content string)) {
 		tamper(path, content)
 	}
 	if b.clone {
-		return memory.NewRepository(remote, memory.Options{PageSize: 2}), tamper
+		return memoryrepo.NewRepository(remote, "", memory.Options{PageSize: 2}), tamper
 	}
 	return p, tamper
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/providers"
-	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
 
@@ -39,7 +39,7 @@ func TestBackgroundFailures(t *testing.T) {
 		t.Run(string(tt.activity), func(t *testing.T) {
 			pauses := newManual()
 			held := func(_ *world, o *Options) { o.pause = pauses.pause }
-			store := remoteWith(memory.NewRemote(nil), "a", "A")
+			store := remoteWith(memoryrepo.NewRemote(nil), "a", "A")
 			if tt.activity == "upload" {
 				store = holding("a", "A")
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -16,13 +17,13 @@ import (
 // clones are working copies of clones of one repository.
 type clone struct {
 	*scene
-	repo   *memory.Repository
-	remote *memory.Remote
+	repo   *memoryrepo.Repository
+	remote *memoryrepo.Remote
 }
 
-func newClone(t *testing.T, remote *memory.Remote, change ...func(*world, *Options)) *clone {
+func newClone(t *testing.T, remote *memoryrepo.Remote, change ...func(*world, *Options)) *clone {
 	t.Helper()
-	repo := memory.NewRepository(remote, memory.Options{})
+	repo := memoryrepo.NewRepository(remote, "", memory.Options{})
 	c := &clone{&scene{&world{T: t, faults: providertest.NewFaults(t), repo: repo}}, repo, remote}
 	c.o = Options{StateDir: t.TempDir(), Provider: "memory", Patience: guard, strict: true,
 		pause: atOnce}
@@ -52,13 +53,13 @@ func (c *clone) there(path, content string) {
 // remoteAttr is what others see of a file.
 func (c *clone) remoteAttr(path string) providers.Attr {
 	c.Helper()
-	info := assert.Of(memory.NewRepository(c.remote, memory.Options{}).Stat(c.Context(), at(path))).OK(c)
+	info := assert.Of(memoryrepo.NewRepository(c.remote, "", memory.Options{}).Stat(c.Context(), at(path))).OK(c)
 	return info.Attr
 }
 
-func seeded(t *testing.T, files ...string) *memory.Remote {
+func seeded(t *testing.T, files ...string) *memoryrepo.Remote {
 	t.Helper()
-	r := memory.NewRemote(nil)
+	r := memoryrepo.NewRemote(nil)
 	for i := 0; i < len(files); i += 2 {
 		assert.OK(t, r.Tamper("main", at(files[i]), []byte(files[i+1])))
 	}
@@ -236,6 +237,6 @@ func TestOpenAfterAHalfPull(t *testing.T) {
 
 // A remote without the branch is nothing to pull.
 func TestPullOfNothing(t *testing.T) {
-	c := newClone(t, memory.NewRemote(nil))
+	c := newClone(t, memoryrepo.NewRemote(nil))
 	assert.True(t, c.pull().Skipped != "", "it pulled something")
 }

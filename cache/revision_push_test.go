@@ -10,23 +10,24 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
 
 // remoteWith is a remote whose branch holds files, with a clone for w.
-func remoteWith(remote *memory.Remote, files ...string) func(*world, *Options) {
+func remoteWith(remote *memoryrepo.Remote, files ...string) func(*world, *Options) {
 	return func(w *world, o *Options) {
-		w.repo = memory.NewRepository(remote, memory.Options{PageSize: 3})
+		w.repo = memoryrepo.NewRepository(remote, "", memory.Options{PageSize: 3})
 		has(files...)(w, o)
 		w.ok(assert.ErrOf(w.repo.(providers.Pusher).Push(context.Background(), providers.PushOptions{})))
 	}
 }
 
 // another commits a file in another clone and pushes it.
-func another(t *testing.T, remote *memory.Remote, path, content string) {
+func another(t *testing.T, remote *memoryrepo.Remote, path, content string) {
 	t.Helper()
-	clone := memory.NewRepository(remote, memory.Options{})
+	clone := memoryrepo.NewRepository(remote, "", memory.Options{})
 	info, err := clone.Stat(context.Background(), at(path))
 	cond := providers.IfAbsent()
 	if err == nil {
@@ -40,12 +41,12 @@ func another(t *testing.T, remote *memory.Remote, path, content string) {
 }
 
 // there is what a new clone of a remote has.
-func there(remote *memory.Remote) string {
-	return strings.Join(listBackend(memory.NewRepository(remote, memory.Options{})), ", ")
+func there(remote *memoryrepo.Remote) string {
+	return strings.Join(listBackend(memoryrepo.NewRepository(remote, "", memory.Options{})), ", ")
 }
 
 func TestPush(t *testing.T) {
-	remote := memory.NewRemote(nil)
+	remote := memoryrepo.NewRemote(nil)
 	w := newWorld(t, remoteWith(remote, "a", "A", "b", "B"), unwaited)
 	w.do("put a mine", "mv b c")
 	r := w.upload()
@@ -86,7 +87,7 @@ func (s slowly) Push(ctx context.Context, o providers.PushOptions) (providers.Pu
 func TestPushThatTakesLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, silent := range []bool{true, false} {
-			remote := memory.NewRemote(nil)
+			remote := memoryrepo.NewRemote(nil)
 			w := newWorld(t, remoteWith(remote, "a", "A"), unwaited, impatient, func(w *world, _ *Options) {
 				w.wrap = func(p providers.Provider) providers.Provider {
 					return slowly{providers.Wrap(p, providers.WrapOptions{}), silent}
@@ -105,9 +106,9 @@ func TestPushThatTakesLong(t *testing.T) {
 }
 
 func TestPushOfEachCommit(t *testing.T) {
-	remote := memory.NewRemote(nil)
+	remote := memoryrepo.NewRemote(nil)
 	w := newWorld(t, remoteWith(remote, "a", "A"), background, func(_ *world, o *Options) { o.Policy.Push = true })
-	repo := w.repo.(*memory.Repository)
+	repo := w.repo.(*memoryrepo.Repository)
 	repo.Switches().Fail(providers.MethodPush, 2, providers.ErrUnavailable)
 	w.do("put a 1")
 	w.until(func() bool { return there(remote) == "a: 1" })
@@ -120,7 +121,7 @@ func TestPushOfEachCommit(t *testing.T) {
 }
 
 func TestCommitMessage(t *testing.T) {
-	remote := memory.NewRemote(nil)
+	remote := memoryrepo.NewRemote(nil)
 	w := newWorld(t, remoteWith(remote, "a", "A"), unwaited)
 	before := len(remote.Log("main"))
 	w.do("put a 1", "put b 2")

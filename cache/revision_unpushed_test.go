@@ -9,15 +9,15 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/state"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/providers"
-	"github.com/wsmount/wsmount/providers/memory"
 )
 
 // What is known of commits that are not pushed, and of a push that fails, is there
 // after a kill, and gone with the push.
 func TestUnpushedOutlivesTheVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		remote := memory.NewRemote(nil)
+		remote := memoryrepo.NewRemote(nil)
 		w := newWorld(t, remoteWith(remote, "a", "A"), unwaited, impatient)
 		w.do("put a 1")
 		w.upload()
@@ -26,7 +26,7 @@ func TestUnpushedOutlivesTheVolume(t *testing.T) {
 		w.upload()
 		u := w.unpushed(2)
 		assert.True(t, u.Since.Equal(first.Since) && u.Owed.IsZero() && u.Error == "", "nobody has pushed: got", u, "first", first)
-		switches := w.repo.(*memory.Repository).Switches()
+		switches := w.repo.(*memoryrepo.Repository).Switches()
 		switches.Cut(true)
 		for range 2 {
 			_, err := w.v.Push(context.Background(), providers.PushOptions{})
@@ -108,7 +108,7 @@ func (w *world) push() error {
 // A directory that was renamed in a commit which a pull has made changes again is
 // not taken for one that was deleted.
 func TestRenameInARewoundCommit(t *testing.T) {
-	remote := memory.NewRemote(nil)
+	remote := memoryrepo.NewRemote(nil)
 	w := newWorld(t, remoteWith(remote, "a", "A"), unwaited)
 	w.do("mkdir d")
 	w.doEach(0, 30, "put d/%d x")
@@ -130,7 +130,7 @@ func TestRenameInARewoundCommit(t *testing.T) {
 // something is not at the remote yet, and the next run counts the commit once: that of a
 // working copy which has no revision yet, too.
 func TestKilledWhileACommitIsNoted(t *testing.T) {
-	for _, remote := range []*memory.Remote{seeded(t, "f", "one"), seeded(t)} {
+	for _, remote := range []*memoryrepo.Remote{seeded(t, "f", "one"), seeded(t)} {
 		var dirs []string
 		armed := false // guarded by the volume's lock
 		c := newClone(t, remote, func(w *world, o *Options) {

@@ -15,6 +15,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -58,7 +59,7 @@ func eachStore(t *testing.T, test func(t *testing.T, store func(*world, *Options
 
 // repository has the working copy stand on a clone of a remote.
 func repository(w *world, _ *Options) {
-	w.repo = memory.NewRepository(memory.NewRemote(nil), memory.Options{PageSize: 3})
+	w.repo = memoryrepo.NewRepository(memoryrepo.NewRemote(nil), "", memory.Options{PageSize: 3})
 }
 
 // upload is Volume.Commit that holds nothing back.

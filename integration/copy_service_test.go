@@ -62,7 +62,7 @@ type other struct {
 
 func (st *serviceStore) other() model.Other {
 	st.t.Helper()
-	p := assert.Of(memory.Dial(st.t.Context(), "unix", st.s.Socket)).OK(st.t)
+	p := assert.Of(memoryserver.Dial(st.t.Context(), st.s.Socket)).OK(st.t)
 	st.t.Cleanup(func() { p.Close() })
 	return &other{ctx: st.t.Context(), p: p}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/integration/memoryserver"
 	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
@@ -207,7 +208,7 @@ func (p *packageStage) umountSends() {
 	socket := filepath.Join(p.w.Mkdir("service", 0o700), "s")
 	l := assert.Of(net.Listen("unix", socket)).OK(p.t, "listen")
 	assert.Is(p.t, os.Chmod(socket, 0o600), nil, "chmod")
-	server := memoryserver.ServeRemote(l, memory.NewRemote(nil), memory.Options{})
+	server := memoryserver.ServeRemote(l, memoryrepo.NewRemote(nil), memory.Options{})
 	p.t.Cleanup(func() { server.Close() })
 	p.w.Write("config/wsmount/config.yaml", "allow_paths: [ "+filepath.Dir(socket)+" ]\n", 0o600)
 	const sync = "storage: {inline: {provider: memory, config: {clone: a, branch: main, socket: %}, " +

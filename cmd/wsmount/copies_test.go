@@ -25,6 +25,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/integration/memoryserver"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -48,7 +49,7 @@ func serve(t *testing.T, repository bool) *remote {
 	os.Chmod(r.socket, 0o600)
 	var s *memoryserver.Server
 	if repository {
-		s = memoryserver.ServeRemote(l, memory.NewRemote(nil), memory.Options{})
+		s = memoryserver.ServeRemote(l, memoryrepo.NewRemote(nil), memory.Options{})
 		r.Control, err = memoryserver.DialCloneControl(t.Context(), "unix", r.socket, "a", "main")
 	} else {
 		s = memoryserver.Serve(l, memory.New(memory.Options{}))

@@ -14,7 +14,6 @@ import (
 
 	"github.com/wsmount/wsmount/integration/memoryserver"
 	"github.com/wsmount/wsmount/providers"
-	"github.com/wsmount/wsmount/providers/memory"
 )
 
 // copyWorkloads are for working copies: what a local directory has no part in.
@@ -177,7 +176,7 @@ func (r *remote) fill(ctx context.Context, thousands int) error {
 		return err
 	}
 	defer control.Close()
-	p, err := memory.Dial(ctx, "unix", r.socket)
+	p, err := memoryserver.Dial(ctx, r.socket)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/memory/wire"
@@ -16,12 +17,12 @@ import (
 // when what is served is not of this package.
 type Control struct{ conn *wire.Conn }
 
-// DialControl reaches the server that memory.Dial reaches.
+// DialControl reaches the server that Dial reaches.
 func DialControl(ctx context.Context, network, address string) (*Control, error) {
 	return DialCloneControl(ctx, network, address, "", "")
 }
 
-// DialCloneControl is DialControl for what memory.DialClone reaches: the switches are
+// DialCloneControl is DialControl for the clone that DialClone reaches: the switches are
 // those of the clone, the content is that of its branch at the remote.
 func DialCloneControl(ctx context.Context, network, address, clone, branch string) (*Control, error) {
 	c := wire.NewConn(wire.Clone{Name: clone, Branch: branch}, func(ctx context.Context) (net.Conn, error) {
@@ -52,7 +53,7 @@ type controlAnswer struct {
 	Lines    []string
 	Calls    map[providers.Method]int
 	Branches map[string]providers.Revision
-	Log      []memory.Logged
+	Log      []memoryrepo.Logged
 }
 
 const methodControl providers.Method = "control"
@@ -128,7 +129,7 @@ func (c *Control) Reset(ctx context.Context, to providers.Revision) error {
 }
 
 // Log is Remote.Log for the clone's branch.
-func (c *Control) Log(ctx context.Context) ([]memory.Logged, error) {
+func (c *Control) Log(ctx context.Context) ([]memoryrepo.Logged, error) {
 	a, err := c.ask(ctx, providers.Locator{}, control{Verb: "log"})
 	return a.Log, err
 }
@@ -139,8 +140,8 @@ func (c *Control) Close() { c.conn.Close() }
 // controlled is what the switches and the content of a request belong to.
 type controlled struct {
 	switches *memory.Switches
-	store    *memory.Provider // of one store,
-	remote   *memory.Remote   // or this
+	store    *memory.Provider   // of one store,
+	remote   *memoryrepo.Remote // or this
 	branch   string
 }
 

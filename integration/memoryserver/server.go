@@ -3,7 +3,7 @@
 //
 //	s := memoryserver.Serve(l, memory.New(memory.Options{}))
 //	defer s.Close()
-//	p, err := memory.Dial(ctx, "unix", socket)
+//	p, err := memoryserver.Dial(ctx, socket)
 //	c, err := memoryserver.DialControl(ctx, "unix", socket)
 package memoryserver
 
@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/memory/wire"
@@ -45,9 +46,9 @@ func Serve(l net.Listener, p providers.Provider) *Server {
 // ServeRemote is Serve for the clones of a remote. Each name that DialClone
 // gives is a clone of its own, made with opts when it is first named; so it
 // outlives the programs that use it, as a directory of git does.
-func ServeRemote(l net.Listener, remote *memory.Remote, opts memory.Options) *Server {
+func ServeRemote(l net.Listener, remote *memoryrepo.Remote, opts memory.Options) *Server {
 	type served struct {
-		*memory.Repository
+		*memoryrepo.Repository
 		branch string
 	}
 	var mu sync.Mutex // guards clones
@@ -58,8 +59,7 @@ func ServeRemote(l net.Listener, remote *memory.Remote, opts memory.Options) *Se
 		branch := cmp.Or(c.Branch, "main")
 		r, ok := clones[c.Name]
 		if !ok {
-			opts.Branch = c.Branch
-			r = served{memory.NewRepository(remote, opts), branch}
+			r = served{memoryrepo.NewRepository(remote, branch, opts), branch}
 			clones[c.Name] = r
 		}
 		if r.branch != branch {
@@ -135,7 +135,7 @@ func (h handler) call(ctx context.Context, q wire.Request, in wire.Incoming) (re
 
 // pastOf is the revision that a client has opened.
 func pastOf(ctx context.Context, p providers.Provider, q wire.Request) (providers.Provider, error) {
-	if r, ok := p.(*memory.Repository); ok {
+	if r, ok := p.(*memoryrepo.Repository); ok {
 		return r.Past(q.Past)
 	}
 	s, ok := providers.As[providers.Snapshotter](p)

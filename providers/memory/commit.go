@@ -30,7 +30,7 @@ func (p *Provider) Commit(ctx context.Context, set providers.ChangeSet) (provide
 			return providers.CommitResult{}, err
 		}
 		before := p.head()
-		if result, known, err := p.sets.decide(set, before); known {
+		if result, known, err := p.sets.Decide(set, before); known {
 			return result, err
 		}
 		result, err := p.commit(set, bodies)
@@ -47,16 +47,16 @@ func (p *Provider) commit(set providers.ChangeSet, bodies [][]byte) (providers.C
 	}
 	p.tree = run.after
 	result := providers.CommitResult{Revision: p.head(), Committed: true, Entries: entries}
-	p.sets.made(set, result)
+	p.sets.Made(set, result)
 	return result, nil
 }
 
-// outcomes are the results of the sets with an operation id. A zero result means that the set
-// was refused for its base.
-type outcomes map[string]providers.CommitResult
+// Outcomes are the results of the sets with an operation id. A zero result means that the set
+// was refused for its base. They have no lock.
+type Outcomes map[string]providers.CommitResult
 
-// decide answers a set without running it, if it was answered before or is for another head.
-func (o outcomes) decide(set providers.ChangeSet, head providers.Revision) (result providers.CommitResult, known bool, err error) {
+// Decide answers a set without running it, if it was answered before or is for another head.
+func (o Outcomes) Decide(set providers.ChangeSet, head providers.Revision) (result providers.CommitResult, known bool, err error) {
 	result, known = o[set.Op]
 	switch {
 	case known && result.Committed:
@@ -70,8 +70,8 @@ func (o outcomes) decide(set providers.ChangeSet, head providers.Revision) (resu
 	return providers.CommitResult{}, false, nil
 }
 
-// made records the result of a set.
-func (o outcomes) made(set providers.ChangeSet, result providers.CommitResult) {
+// Made records the result of a set.
+func (o Outcomes) Made(set providers.ChangeSet, result providers.CommitResult) {
 	if set.Op != "" {
 		o[set.Op] = copyResult(result)
 	}

@@ -30,24 +30,10 @@ var _ interface {
 	providers.Differ
 } = (*Client)(nil)
 
-// Dial reaches a server (package integration/memoryserver) at a network ("unix", "tcp") and
-// address as net.Dial takes them. It fails with ErrUnavailable when no server answers. The
-// server's provider stays open when the client closes.
-func Dial(ctx context.Context, network, address string) (*Client, error) {
-	return DialClone(ctx, network, address, "", "")
-}
-
-// DialClone is Dial for a clone of a served remote: all callers that give one name use one
-// clone. branch is the branch it tracks; "": main. ErrInvalid when the clone tracks another.
-func DialClone(ctx context.Context, network, address, name, branch string) (*Client, error) {
-	return dial(ctx, wire.Clone{Name: name, Branch: branch}, func(ctx context.Context) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, network, address)
-	})
-}
-
-func dial(ctx context.Context, c wire.Clone, connect func(context.Context) (net.Conn, error)) (*Client, error) {
-	client := &Client{conn: wire.NewConn(c, connect)}
+// dial reaches a server (package integration/memoryserver) at a Unix socket. It fails with
+// ErrUnavailable when no server answers. The server's provider stays open when the client closes.
+func dial(ctx context.Context, c wire.Clone, socket string) (*Client, error) {
+	client := &Client{conn: wire.NewConn(c, func(ctx context.Context) (net.Conn, error) { return connectOwn(ctx, socket) })}
 	caps, err := wire.Ask[providers.Capabilities](ctx, client.conn, wire.Request{Method: wire.MethodHello}, wire.Nothing{}, providers.Body{})
 	if err != nil {
 		client.conn.Close()

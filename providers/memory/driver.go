@@ -25,7 +25,7 @@ import (
 func Driver() providers.Driver {
 	keys := []string{"socket", "clone", "branch"}
 	promises := capabilities()
-	promises.Abilities |= repositoryCapabilities().Abilities &^ providers.AbilityBranch // which no Client has
+	promises.Abilities |= served
 	return providers.Driver{
 		Name: name, Text: "the memory of this process, or of one behind a socket; gone when it ends",
 		Promises: promises, Keys: keys,
@@ -52,7 +52,7 @@ func openSettings(ctx context.Context, s providers.Settings, keys []string) (pro
 		return nil, fmt.Errorf("branch without clone: %w", providers.ErrInvalid)
 	}
 	// A typed nil would be no nil.
-	client, err := dial(ctx, c, func(ctx context.Context) (net.Conn, error) { return connectOwn(ctx, socket) })
+	client, err := dial(ctx, c, socket)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,7 @@
 // providers allows for a conditional store: atomic conditions on every verb, operation ids,
 // attributes, complete and recursive listings, copies, moves and atomic change sets. It keeps
 // everything in memory and loses it with the process; package integration/memoryserver lets it
-// outlive the programs that use it, which reach it with Dial.
+// outlive the programs that use it, which reach it by the Driver.
 //
 //	p := memory.New(memory.Options{})
 //	info, err := p.Write(ctx, l, providers.String("hello"), providers.WriteOptions{If: providers.IfAbsent()})
@@ -13,9 +13,6 @@
 // Options.Without makes it a poorer store, such as a bucket, and [Switches] make it slow,
 // unreachable or forgetful while it is used, from this process or from another. Like a bucket
 // it keeps the ETag when only metadata change.
-//
-// A [Remote] has branches of whole-tree revisions, and a [Repository] is a clone of it that is
-// committed to, pushed and fetched: the part of git in the contract, without git.
 package memory
 
 import (
@@ -50,6 +47,9 @@ type Options struct {
 	// a store takes no sets.
 	ImpliedDirs bool
 	DearCopy    bool // is promised, though a copy costs nothing
+	// ExecOnly: of all attributes only whether a file may be executed is kept, as git does, and
+	// belongs to the version.
+	ExecOnly bool
 	// AttrsMoveETag: attributes that change give content another ETag, as they do to an
 	// object of S3 that came in parts.
 	AttrsMoveETag bool
@@ -60,8 +60,6 @@ type Options struct {
 	// time has passed, or with the error of ctx; nil: a timer.
 	Delay time.Duration
 	Sleep func(ctx context.Context, d time.Duration) error
-	// Branch is the branch that a Repository tracks; "": main.
-	Branch string
 }
 
 // Provider is the store. Make it with New.
@@ -72,7 +70,7 @@ type Provider struct {
 	mu      sync.Mutex // guards all below
 	tree    tree
 	mint    mint
-	sets    outcomes
+	sets    Outcomes
 	uploads []*parted
 	closed  bool
 }
@@ -88,15 +86,15 @@ var _ interface {
 
 // New makes an empty store.
 func New(opts Options) *Provider {
-	caps := without(capabilities(), opts.Without)
+	caps := capabilities()
+	if opts.ExecOnly {
+		caps.Attributes = providers.AttrExec
+	}
+	caps = without(caps, opts.Without)
 	caps.DearCopy = opts.DearCopy
 	if caps.ImpliedDirs = opts.ImpliedDirs; caps.ImpliedDirs {
 		caps.Abilities &^= providers.AbilityCommit
 	}
-	return newProvider(opts, caps)
-}
-
-func newProvider(opts Options, caps providers.Capabilities) *Provider {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
@@ -107,8 +105,18 @@ func newProvider(opts Options, caps providers.Capabilities) *Provider {
 		opts: opts, switches: NewSwitches(opts.Delay, opts.Sleep),
 		tree: tree{root: emptyDir, flat: !caps.EmptyDirs, implied: opts.ImpliedDirs},
 		mint: mint{now: opts.Now, caps: caps, noDigest: opts.NoDigest, attrsMoveETag: opts.AttrsMoveETag},
-		sets: outcomes{},
+		sets: Outcomes{},
 	}
+}
+
+// Fork makes a store with the content of p, which is not copied. Neither sees later changes of the
+// other.
+func (p *Provider) Fork(opts Options) *Provider {
+	fork := New(opts)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fork.tree.root, fork.mint.changes, fork.mint.last = p.tree.root, p.mint.changes, p.mint.last
+	return fork
 }
 
 func capabilities() providers.Capabilities {
@@ -148,9 +156,6 @@ func (p *Provider) Switches() *Switches { return p.switches }
 
 // enter begins a verb and, unless it fails, locks. The caller unlocks.
 func (p *Provider) enter(ctx context.Context, m providers.Method, l providers.Locator) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	if p.opts.Hook != nil {
 		if err := p.opts.Hook(ctx, m, l); err != nil {
 			return err
@@ -168,7 +173,7 @@ func (p *Provider) enter(ctx context.Context, m providers.Method, l providers.Lo
 // the tree as it was.
 func do[R any](ctx context.Context, p *Provider, m providers.Method, l providers.Locator, verb func() (R, error)) (R, error) {
 	var result, none R
-	err := p.switches.around(ctx, m, func() error {
+	err := p.switches.Around(ctx, m, true, func() error {
 		if err := p.enter(ctx, m, l); err != nil {
 			return err
 		}

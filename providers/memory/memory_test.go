@@ -100,14 +100,16 @@ func TestWithout(t *testing.T) {
 func serve(t providertest.T, p providers.Provider) (address string) {
 	t.Helper()
 	address = filepath.Join(t.TempDir(), "s")
-	s := memoryserver.Serve(assert.Of(net.Listen("unix", address)).OK(t, "listen"), p)
+	l := assert.Of(net.Listen("unix", address)).OK(t, "listen")
+	assert.OK(t, os.Chmod(address, 0o600))
+	s := memoryserver.Serve(l, p)
 	t.Cleanup(func() { s.Close() })
 	return address
 }
 
 func dial(t providertest.T, address string) *memory.Client {
 	t.Helper()
-	return assert.Of(memory.Dial(t.Context(), "unix", address)).OK(t, "dial")
+	return assert.Of(memoryserver.Dial(t.Context(), address)).OK(t, "dial")
 }
 
 var (
@@ -190,6 +192,7 @@ func TestOutlivesItsUser(t *testing.T) {
 	address := os.Getenv("MEMORY_TEST_SERVE")
 	if address != "" {
 		l := assert.Of(net.Listen("unix", address)).OK(t)
+		assert.OK(t, os.Chmod(address, 0o600))
 		memoryserver.Serve(l, memory.New(memory.Options{}))
 		os.Stdout.WriteString("ready\n")
 		io.ReadAll(os.Stdin) // until the parent lets go
@@ -216,9 +219,11 @@ func TestOutlivesItsUser(t *testing.T) {
 // Whatever the server was doing, its end is ErrUnavailable, and content is never cut short in
 // silence.
 func TestServerGone(t *testing.T) {
-	l := assert.Of(net.Listen("tcp", "127.0.0.1:0")).OK(t)
+	address := filepath.Join(t.TempDir(), "s")
+	l := assert.Of(net.Listen("unix", address)).OK(t)
+	assert.OK(t, os.Chmod(address, 0o600))
 	s := memoryserver.Serve(l, memory.New(memory.Options{}))
-	c := assert.Of(memory.Dial(t.Context(), "tcp", l.Addr().String())).OK(t)
+	c := dial(t, address)
 	write(t, c, strings.Repeat("x", 16<<20)) // more than sockets hold
 	open := assert.Of(c.Read(t.Context(), a, providers.ReadOptions{})).OK(t)
 	s.Close()
@@ -226,7 +231,7 @@ func TestServerGone(t *testing.T) {
 	open.Body.Close()
 	assert.Is(t, err, providers.ErrUnavailable, "read across the server's end:", n, "bytes")
 	assert.Is(t, assert.ErrOf(c.Stat(t.Context(), a)), providers.ErrUnavailable, "stat without a server")
-	assert.Is(t, assert.ErrOf(memory.Dial(t.Context(), "tcp", l.Addr().String())), providers.ErrUnavailable, "dial without a server")
+	assert.Is(t, assert.ErrOf(memoryserver.Dial(t.Context(), address)), providers.ErrUnavailable, "dial without a server")
 }
 
 // What a wrapper at the server takes away is gone for clients too.

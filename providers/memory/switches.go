@@ -11,13 +11,12 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Switches make a store misbehave while it is used. All methods may be called at any time. The
-// verbs of a Repository that stay on its machine are only counted, or failed when Fail names
-// them; delay and Cut are for the way to the remote.
+// Switches make a store misbehave while it is used. All methods may be called at any time. Calls
+// that stay on the machine are only counted, or failed when Fail names them; delay and Cut are for
+// the way to the remote.
 type Switches struct {
 	sleep  func(ctx context.Context, d time.Duration) error
-	afar   func(providers.Method) bool // which verbs leave the machine; nil: all
-	mu     sync.Mutex                  // guards all below
+	mu     sync.Mutex // guards all below
 	delay  time.Duration
 	outage chan struct{} // not nil: cut; closed when the connection is back
 	hang   bool          // in an outage, verbs wait
@@ -126,23 +125,19 @@ func (s *Switches) begin(m providers.Method) (f failing, delay time.Duration) {
 	if queue := s.queued[m]; len(queue) > 0 {
 		f, s.queued[m] = queue[0], queue[1:]
 	}
-	if s.far(m) {
-		delay = s.delay
-	}
-	return f, delay
+	return f, s.delay
 }
 
-func (s *Switches) far(m providers.Method) bool { return s.afar == nil || s.afar(m) }
-
-// around runs one verb with the misbehaviour set on the switches.
-func (s *Switches) around(ctx context.Context, m providers.Method, verb func() error) error {
+// Around runs one call, of a method that leaves the machine or does not, with the misbehaviour set
+// on the switches. Its error is that, or the call's. A call whose ctx has ended is not run.
+func (s *Switches) Around(ctx context.Context, m providers.Method, remote bool, call func() error) error {
 	f, delay := s.begin(m)
-	if delay > 0 {
+	if remote && delay > 0 {
 		if err := s.sleep(ctx, delay); err != nil {
 			return err
 		}
 	}
-	if s.far(m) {
+	if remote {
 		if err := s.connected(ctx); err != nil {
 			return err
 		}
@@ -150,7 +145,10 @@ func (s *Switches) around(ctx context.Context, m providers.Method, verb func() e
 	if f.kind != nil && !f.lost {
 		return fmt.Errorf("as the switches say: %w", f.kind)
 	}
-	err := verb()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	err := call()
 	if f.lost {
 		return fmt.Errorf("the answer got lost, as the switches say: %w", f.kind)
 	}
@@ -179,9 +177,6 @@ func (s *Switches) connected(ctx context.Context) error {
 
 // body is content that an outage stops.
 func (s *Switches) body(ctx context.Context, r io.Reader) io.Reader {
-	if !s.far(providers.MethodRead) {
-		return r
-	}
 	return stoppable{ctx, s, r}
 }
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/providers"
-	"github.com/wsmount/wsmount/providers/memory"
 )
 
 func (b *brokenClone) Branches(ctx context.Context) (providers.Branches, error) {
@@ -27,14 +27,14 @@ func (b *brokenClone) Propose(ctx context.Context, branch string, pr providers.P
 }
 
 // on is the branch that a repository is on; "": the tracked one.
-func on(ctx context.Context, r *memory.Repository) string {
+func on(ctx context.Context, r *memoryrepo.Repository) string {
 	all, _ := r.Branches(ctx)
 	return all.On
 }
 
 // saying changes what Branches says.
-func saying(change func(*providers.Branches)) func(*brokenClone, *memory.Repository) {
-	return func(b *brokenClone, r *memory.Repository) {
+func saying(change func(*providers.Branches)) func(*brokenClone, *memoryrepo.Repository) {
+	return func(b *brokenClone, r *memoryrepo.Repository) {
 		b.branches = func(ctx context.Context) (providers.Branches, error) {
 			all, err := r.Branches(ctx)
 			change(&all)
@@ -44,7 +44,7 @@ func saying(change func(*providers.Branches)) func(*brokenClone, *memory.Reposit
 }
 
 // listing changes what Branches says of each that is unmerged.
-func listing(change func(*providers.Branch)) func(*brokenClone, *memory.Repository) {
+func listing(change func(*providers.Branch)) func(*brokenClone, *memoryrepo.Repository) {
 	return saying(func(all *providers.Branches) {
 		for i := range all.Unmerged {
 			change(&all.Unmerged[i])
@@ -62,15 +62,15 @@ func swallowed(err, kind error) error {
 
 // branchMistakes are cloneMistakes of branches.
 var branchMistakes = []cloneMistake{
-	{"a branch begins where the head is", func(b *brokenClone, r *memory.Repository) {
+	{"a branch begins where the head is", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.begin = func(ctx context.Context, _ string, _ bool) (providers.Revision, error) { return r.Head(ctx) }
 	}, []string{"branches/start", "branches/side-by-side", "branches/unmerged", "branches/tracked-goes-on", "branches/deleted"}},
-	{"a branch always begins at the tracked one", func(b *brokenClone, r *memory.Repository) {
+	{"a branch always begins at the tracked one", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.begin = func(ctx context.Context, _ string, ask bool) (providers.Revision, error) {
 			return r.Begin(ctx, "", ask)
 		}
 	}, []string{"branches/start", "branches/side-by-side", "branches/tracked-goes-on", "branches/deleted", "branches/of-two"}},
-	{"commits of a branch go to the tracked one", func(b *brokenClone, r *memory.Repository) {
+	{"commits of a branch go to the tracked one", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.push = func(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
 			if o.Branch == "" {
 				o.Branch = "main"
@@ -78,7 +78,7 @@ var branchMistakes = []cloneMistake{
 			return r.Push(ctx, o)
 		}
 	}, []string{"branches/start", "branches/side-by-side", "branches/goes-on-from-another"}},
-	{"what the remote has replaces what is here", func(b *brokenClone, r *memory.Repository) {
+	{"what the remote has replaces what is here", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.begin = func(ctx context.Context, branch string, ask bool) (providers.Revision, error) {
 			at, err := r.Begin(ctx, branch, ask)
 			if theirs := b.remote.Branches()[branch]; ask && theirs != "" {
@@ -87,14 +87,14 @@ var branchMistakes = []cloneMistake{
 			return at, err
 		}
 	}, []string{"branches/of-two", "branches/unmerged"}},
-	{"what is merged is pushed again", func(b *brokenClone, r *memory.Repository) {
+	{"what is merged is pushed again", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.push = func(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
 			result, err := r.Push(ctx, o)
 			result.Pushed = result.Pushed || b.remote.Branches()["main"] != result.Revision
 			return result, err
 		}
 	}, []string{"branches/unmerged"}},
-	{"a push to a branch overwrites another's", func(b *brokenClone, r *memory.Repository) {
+	{"a push to a branch overwrites another's", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.push = func(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
 			if name := on(ctx, r); name != "" {
 				return b.force(ctx, name)
@@ -102,7 +102,7 @@ var branchMistakes = []cloneMistake{
 			return r.Push(ctx, o)
 		}
 	}, []string{"branches/of-two"}},
-	{"a fetch asks for the tracked branch alone", func(b *brokenClone, r *memory.Repository) {
+	{"a fetch asks for the tracked branch alone", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.fetch = func(ctx context.Context) (providers.Revision, error) {
 			if _, err := r.Fetch(ctx); err != nil {
 				return "", err
@@ -127,13 +127,13 @@ var branchMistakes = []cloneMistake{
 		[]string{"branches/start", "branches/unmerged", "branches/readonly"}},
 	{"the branch is not said", saying(func(all *providers.Branches) { all.On = "" }),
 		[]string{"branches/start", "branches/race", "branches/lost-answer"}},
-	{"a start does not look where the head is", func(b *brokenClone, r *memory.Repository) {
+	{"a start does not look where the head is", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.start = func(ctx context.Context, branch string, _, to providers.Revision) error {
 			head, err := r.Head(ctx)
 			return errors.Join(err, r.Start(ctx, branch, head, to))
 		}
 	}, []string{"branches/refused", "branches/race"}},
-	{"a start that fails goes to the branch", func(b *brokenClone, r *memory.Repository) {
+	{"a start that fails goes to the branch", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.start = func(ctx context.Context, branch string, from, to providers.Revision) error {
 			err := r.Start(ctx, branch, from, to)
 			if head, headErr := r.Head(ctx); errors.Is(err, providers.ErrNotExist) && headErr == nil {
@@ -142,7 +142,7 @@ var branchMistakes = []cloneMistake{
 			return err
 		}
 	}, []string{"branches/refused"}},
-	{"the first revision goes to the branch", func(b *brokenClone, r *memory.Repository) {
+	{"the first revision goes to the branch", func(b *brokenClone, r *memoryrepo.Repository) {
 		first := ""
 		b.start = func(ctx context.Context, branch string, from, to providers.Revision) error {
 			if from == "" {
@@ -157,13 +157,13 @@ var branchMistakes = []cloneMistake{
 			return r.Push(ctx, o)
 		}
 	}, []string{"branches/nothing"}},
-	{"a start goes file by file", func(b *brokenClone, r *memory.Repository) {
+	{"a start goes file by file", func(b *brokenClone, r *memoryrepo.Repository) {
 		halfway := fileByFile(b, r)
 		b.start = func(ctx context.Context, branch string, _, to providers.Revision) error {
 			return r.Start(ctx, branch, halfway(ctx), to)
 		}
 	}, []string{"branches/one-step"}},
-	{"a pull request of the tracked branch", func(b *brokenClone, r *memory.Repository) {
+	{"a pull request of the tracked branch", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.propose = func(ctx context.Context, branch string, pr providers.PullRequest) (string, error) {
 			url, err := r.Propose(ctx, branch, pr)
 			return url, swallowed(err, providers.ErrInvalid)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -14,8 +15,8 @@ import (
 // brokenClone is a clone with one fault each, which a mistake puts in the place of what
 // newBrokenClone puts there.
 type brokenClone struct {
-	*memory.Repository
-	remote *memory.Remote
+	*memoryrepo.Repository
+	remote *memoryrepo.Remote
 	list   func(context.Context, providers.Locator, providers.ListOptions) (providers.Page, error)
 	commit func(context.Context, providers.ChangeSet) (providers.CommitResult, error)
 	at     func(context.Context, providers.Revision) (providers.Provider, error)
@@ -34,8 +35,8 @@ type brokenClone struct {
 }
 
 // newBrokenClone makes a clone with no fault yet.
-func newBrokenClone(remote *memory.Remote) *brokenClone {
-	r := memory.NewRepository(remote, memory.Options{})
+func newBrokenClone(remote *memoryrepo.Remote) *brokenClone {
+	r := memoryrepo.NewRepository(remote, "", memory.Options{})
 	return &brokenClone{
 		Repository: r, remote: remote,
 		list: r.List, commit: r.Commit, at: r.At, find: r.Find, push: r.Push, fetch: r.Fetch, adopt: r.Adopt, base: r.Base,
@@ -89,7 +90,7 @@ func (b *brokenClone) force(ctx context.Context, branch string) (providers.PushR
 
 // fileByFile shows a mixture of two revisions until somebody has looked, and
 // gives what is the head then.
-func fileByFile(b *brokenClone, r *memory.Repository) (halfway func(context.Context) providers.Revision) {
+func fileByFile(b *brokenClone, r *memoryrepo.Repository) (halfway func(context.Context) providers.Revision) {
 	var lists atomic.Int64
 	b.list = func(ctx context.Context, l providers.Locator, o providers.ListOptions) (providers.Page, error) {
 		defer lists.Add(1)
@@ -107,14 +108,14 @@ func fileByFile(b *brokenClone, r *memory.Repository) (halfway func(context.Cont
 
 type cloneMistake struct {
 	name   string
-	breaks func(b *brokenClone, r *memory.Repository)
+	breaks func(b *brokenClone, r *memoryrepo.Repository)
 	checks []string
 }
 
 // cloneMistakes are clones that real bugs would make, and the checks that must
 // notice; they may be of Checks, too.
 var cloneMistakes = []cloneMistake{
-	{"files cannot be made executable", func(b *brokenClone, r *memory.Repository) {
+	{"files cannot be made executable", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.commit = func(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
 			set.Changes = slices.Clone(set.Changes)
 			for i := range set.Changes {
@@ -123,7 +124,7 @@ var cloneMistakes = []cloneMistake{
 			return r.Commit(ctx, set)
 		}
 	}, []string{"set/attributes"}},
-	{"the past is the present", func(b *brokenClone, r *memory.Repository) {
+	{"the past is the present", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.at = func(ctx context.Context, id providers.Revision) (providers.Provider, error) {
 			if _, err := r.At(ctx, id); err != nil {
 				return nil, err
@@ -132,10 +133,10 @@ var cloneMistakes = []cloneMistake{
 			return r.At(ctx, head)
 		}
 	}, []string{"past/at", "sync/fetch", "sync/adopt"}},
-	{"the past is this very provider", func(b *brokenClone, r *memory.Repository) {
+	{"the past is this very provider", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.at = func(ctx context.Context, id providers.Revision) (providers.Provider, error) { return r, nil }
 	}, []string{"past/at", "past/is-read-only", "past/unknown-revision"}},
-	{"every name is one of the head", func(b *brokenClone, r *memory.Repository) {
+	{"every name is one of the head", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.find = func(ctx context.Context, _ string) (providers.Found, error) {
 			head, err := r.Head(ctx)
 			if err != nil {
@@ -144,7 +145,7 @@ var cloneMistakes = []cloneMistake{
 			return r.Find(ctx, string(head))
 		}
 	}, []string{"past/find"}},
-	{"fetching brings what nobody pushed", func(b *brokenClone, r *memory.Repository) {
+	{"fetching brings what nobody pushed", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.commit = func(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
 			result, err := r.Commit(ctx, set)
 			if err == nil {
@@ -153,20 +154,20 @@ var cloneMistakes = []cloneMistake{
 			return result, err
 		}
 	}, []string{"push/first", "push/not-fast-forward", "sync/merge"}},
-	{"a new remote has a branch of nothing", func(b *brokenClone, r *memory.Repository) {
+	{"a new remote has a branch of nothing", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.fetch = func(ctx context.Context) (providers.Revision, error) {
 			id, err := r.Fetch(ctx)
 			return id, swallowed(err, providers.ErrNotExist)
 		}
 	}, []string{"push/first", "push/deleted-branch"}},
-	{"every push says that it pushed", func(b *brokenClone, r *memory.Repository) {
+	{"every push says that it pushed", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.push = func(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
 			result, err := r.Push(ctx, o)
 			result.Pushed = true
 			return result, err
 		}
 	}, []string{"push/nothing", "push/branch", "push/lost-answer", "sync/adopt"}},
-	{"pushes are forced", func(b *brokenClone, r *memory.Repository) {
+	{"pushes are forced", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.push = func(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
 			result, err := r.Push(ctx, o)
 			if errors.Is(err, providers.ErrConflict) {
@@ -175,7 +176,7 @@ var cloneMistakes = []cloneMistake{
 			return result, err
 		}
 	}, []string{"push/not-fast-forward", "push/lease", "push/race", "push/branch", "push/deleted-branch"}},
-	{"a lease is for any revision", func(b *brokenClone, r *memory.Repository) {
+	{"a lease is for any revision", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.push = func(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
 			if o.Lease != "" && o.Branch == "" {
 				return b.force(ctx, "")
@@ -183,7 +184,7 @@ var cloneMistakes = []cloneMistake{
 			return r.Push(ctx, o)
 		}
 	}, []string{"push/lease"}},
-	{"a lease makes what is not there", func(b *brokenClone, r *memory.Repository) {
+	{"a lease makes what is not there", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.push = func(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
 			if o.Branch == "new" {
 				o.Lease = ""
@@ -191,7 +192,7 @@ var cloneMistakes = []cloneMistake{
 			return r.Push(ctx, o)
 		}
 	}, []string{"push/lease"}},
-	{"fetching is adopting", func(b *brokenClone, r *memory.Repository) {
+	{"fetching is adopting", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.fetch = func(ctx context.Context) (providers.Revision, error) {
 			id, err := r.Fetch(ctx)
 			if err == nil {
@@ -201,43 +202,43 @@ var cloneMistakes = []cloneMistake{
 			return id, err
 		}
 	}, []string{"sync/fetch", "push/not-fast-forward"}},
-	{"adopt asks for nothing", func(b *brokenClone, r *memory.Repository) {
+	{"adopt asks for nothing", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.adopt = func(ctx context.Context, from, to providers.Revision) error {
 			head, _ := r.Head(ctx)
 			return r.Adopt(ctx, head, to)
 		}
 	}, []string{"sync/adopt"}},
-	{"adopt goes file by file", func(b *brokenClone, r *memory.Repository) {
+	{"adopt goes file by file", func(b *brokenClone, r *memoryrepo.Repository) {
 		halfway := fileByFile(b, r)
 		b.adopt = func(ctx context.Context, _, to providers.Revision) error { return r.Adopt(ctx, halfway(ctx), to) }
 	}, []string{"sync/adopt-in-one-step"}},
-	{"the base is the older one", func(b *brokenClone, r *memory.Repository) {
+	{"the base is the older one", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.base = func(_ context.Context, x, y providers.Revision) (providers.Revision, error) { return min(x, y), nil }
 	}, []string{"sync/base", "past/unknown-revision"}},
-	{"a merge has one parent", func(b *brokenClone, r *memory.Repository) {
+	{"a merge has one parent", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.commit = func(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
 			set.Merge = ""
 			return r.Commit(ctx, set)
 		}
 	}, []string{"sync/merge", "past/unknown-revision"}},
-	{"only the root is compared", func(b *brokenClone, r *memory.Repository) {
+	{"only the root is compared", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.differ = func(ctx context.Context, from, to providers.Revision) ([]providers.Difference, error) {
 			all, err := r.Differences(ctx, from, to)
 			return slices.DeleteFunc(all, func(d providers.Difference) bool { return len(d.Locator.Parts()) > 1 }), err
 		}
 	}, []string{"differences/paths", "differences/kinds"}},
-	{"what is not known has no differences", func(b *brokenClone, r *memory.Repository) {
+	{"what is not known has no differences", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.differ = func(ctx context.Context, from, to providers.Revision) ([]providers.Difference, error) {
 			all, err := r.Differences(ctx, from, to)
 			return all, swallowed(err, providers.ErrNotExist)
 		}
 	}, []string{"differences/unknown-revision"}},
-	{"a rebase leaves out what was ours", func(b *brokenClone, r *memory.Repository) {
+	{"a rebase leaves out what was ours", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.rebase = func(_ context.Context, _, _, onto providers.Revision, _ providers.Combine) (providers.Revision, error) {
 			return onto, nil
 		}
 	}, []string{"rebase/line", "rebase/conflict", "rebase/merge"}},
-	{"a rebase shows what it makes", func(b *brokenClone, r *memory.Repository) {
+	{"a rebase shows what it makes", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.rebase = func(ctx context.Context, base, from, onto providers.Revision, combine providers.Combine) (providers.Revision, error) {
 			made, err := r.Rebase(ctx, base, from, onto, combine)
 			if err == nil {
@@ -246,12 +247,12 @@ var cloneMistakes = []cloneMistake{
 			return made, err
 		}
 	}, []string{"rebase/line"}},
-	{"a rebase takes one side where nobody can say", func(b *brokenClone, r *memory.Repository) {
+	{"a rebase takes one side where nobody can say", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.rebase = func(ctx context.Context, base, from, onto providers.Revision, _ providers.Combine) (providers.Revision, error) {
 			return r.Rebase(ctx, base, from, onto, func(_, a, _ []byte, _ bool) ([]byte, bool) { return a, true })
 		}
 	}, []string{"rebase/conflict"}},
-	{"a rebase begins where the histories part", func(b *brokenClone, r *memory.Repository) {
+	{"a rebase begins where the histories part", func(b *brokenClone, r *memoryrepo.Repository) {
 		b.rebase = func(ctx context.Context, base, from, onto providers.Revision, combine providers.Combine) (providers.Revision, error) {
 			return r.Rebase(ctx, onto, from, onto, combine)
 		}
@@ -259,9 +260,9 @@ var cloneMistakes = []cloneMistake{
 }
 
 // brokenClones makes two clones with one mistake.
-func brokenClones(breaks func(b *brokenClone, r *memory.Repository)) func(T) Clones {
+func brokenClones(breaks func(b *brokenClone, r *memoryrepo.Repository)) func(T) Clones {
 	return func(T) Clones {
-		remote := memory.NewRemote(nil)
+		remote := memoryrepo.NewRemote(nil)
 		clone := func() *brokenClone {
 			b := newBrokenClone(remote)
 			breaks(b, b.Repository)

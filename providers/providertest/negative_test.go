@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -768,7 +769,7 @@ func TestPositive(t *testing.T) {
 		}
 	}
 	silent(allChecks(), func(T) providers.Provider { return newBroken() })
-	clones := brokenClones(func(*brokenClone, *memory.Repository) {})
+	clones := brokenClones(func(*brokenClone, *memoryrepo.Repository) {})
 	silent(append(clonesAsOne(clones), allChecks()...), func(t T) providers.Provider { return clones(t).A })
 }
 

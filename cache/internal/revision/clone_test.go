@@ -18,6 +18,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -27,8 +28,8 @@ import (
 type clone struct {
 	*testing.T
 	*revision.Follower
-	remote  *memory.Remote
-	repo    *memory.Repository
+	remote  *memoryrepo.Remote
+	repo    *memoryrepo.Repository
 	tree    *tree.Tree
 	texts   map[table.Ino]string
 	backlog *revision.Backlog
@@ -49,10 +50,10 @@ func newClone(t *testing.T, change ...func(*revision.Options)) *clone {
 	disk := vfs.NewCrashableMem()
 	tab := assert.Of(table.Open("/tree", table.Options{FS: disk, Strict: true})).OK(t)
 	t.Cleanup(func() { tab.Close() })
-	c := &clone{T: t, disk: disk, remote: memory.NewRemote(nil), tree: tree.New(tab, tree.Options{}), texts: map[table.Ino]string{},
+	c := &clone{T: t, disk: disk, remote: memoryrepo.NewRemote(nil), tree: tree.New(tab, tree.Options{}), texts: map[table.Ino]string{},
 		before: passes, after: passes, work: make(chan func(), 1)}
 	c.theirs("a", "1")
-	c.repo = memory.NewRepository(c.remote, memory.Options{})
+	c.repo = memoryrepo.NewRepository(c.remote, "", memory.Options{})
 	o := revision.Options{Tree: c.tree, Head: revision.NewHeadLock(), Host: c, Chores: chores.New(chores.Options{Now: time.Now, Context: t.Context(),
 		Halted: errors.New("halted"), Told: func(_ string, err error) { c.told = append(c.told, err.Error()) }, Log: slog.New(slog.DiscardHandler)}),
 		Names: c, Now: time.Now,
@@ -191,7 +192,7 @@ func (c *clone) sees(want string) {
 func (c *clone) has(branch, want string) {
 	c.Helper()
 	var got []string
-	other := memory.NewRepository(c.remote, memory.Options{Branch: branch})
+	other := memoryrepo.NewRepository(c.remote, branch, memory.Options{})
 	for info, err := range providers.All(c.Context(), other, providers.Locator{}, providers.ListOptions{}) {
 		assert.OK(c, err)
 		text, _, err := providers.Fetch(c.Context(), other, info.Locator, providers.ReadOptions{})

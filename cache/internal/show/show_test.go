@@ -14,6 +14,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/past"
 	"github.com/wsmount/wsmount/cache/internal/show"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -123,12 +124,12 @@ func TestHistoryIsCurrent(t *testing.T) {
 
 // The trees of revisions are beside the history, the last of them in the listing.
 func TestRevisions(t *testing.T) {
-	remote := memory.NewRemote(nil)
+	remote := memoryrepo.NewRemote(nil)
 	for _, text := range []string{"one", "two!"} {
 		l := assert.Of(providers.ParseLocator("d/f")).OK(t)
 		assert.OK(t, remote.Tamper("main", l, []byte(text)))
 	}
-	repo := memory.NewRepository(remote, memory.Options{})
+	repo := memoryrepo.NewRepository(remote, "", memory.Options{})
 	s := newShower(t, show.Options{Remote: repo})
 	head := string(assert.Of(repo.Head(t.Context())).OK(t))
 	all := s.names("history")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -18,7 +19,7 @@ import (
 // says nothing.
 func TestAnswers(t *testing.T) {
 	bucket := memory.New(memory.Options{})
-	clone := memory.NewRepository(memory.NewRemote(nil), memory.Options{})
+	clone := memoryrepo.NewRepository(memoryrepo.NewRemote(nil), "", memory.Options{})
 	away, denied := fmt.Errorf("put: %w", providers.ErrUnavailable), fmt.Errorf("put: %w", providers.ErrUnauthenticated)
 	refused := fmt.Errorf("read: %w", providers.ErrPermission)
 	type call struct {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -16,7 +17,7 @@ func TestMain(m *testing.M) { os.Exit(testrun.Main(m)) }
 // Whoever has a commit made, it is asked for before it is made, and counts once: but not
 // where nothing was made, and one whose answer got lost counts until it is known.
 func TestEachCommitIsAskedFor(t *testing.T) {
-	repo := memory.NewRepository(memory.NewRemote(nil), memory.Options{})
+	repo := memoryrepo.NewRepository(memoryrepo.NewRemote(nil), "", memory.Options{})
 	counted, refused := 0, errors.New("limit-exceeded")
 	var denied error
 	tool := New(repo, providers.WrapOptions{})

@@ -14,6 +14,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
 	"github.com/wsmount/wsmount/providers"
@@ -24,8 +25,8 @@ import (
 type syncing struct {
 	*testing.T
 	*syncer
-	remote *memory.Remote
-	clone  *memory.Repository
+	remote *memoryrepo.Remote
+	clone  *memoryrepo.Repository
 	at     time.Time
 	slow   func(ctx context.Context) error // in place of the time that a slow remote takes
 }
@@ -36,10 +37,10 @@ func newSyncing(t *testing.T, s mountspec.Sync, change ...func(*cache.Policy)) *
 	for _, f := range change {
 		f(&policy)
 	}
-	remote := memory.NewRemote(nil)
+	remote := memoryrepo.NewRemote(nil)
 	assert.OK(t, remote.Tamper("main", providers.MustLocator("f"), []byte("theirs")))
 	w := &syncing{T: t, at: historic, remote: remote}
-	w.clone = memory.NewRepository(remote, memory.Options{Sleep: func(ctx context.Context, _ time.Duration) error { return w.slow(ctx) }})
+	w.clone = memoryrepo.NewRepository(remote, "", memory.Options{Sleep: func(ctx context.Context, _ time.Duration) error { return w.slow(ctx) }})
 	c := &workingCopy{freshness: freshness.New(s.Pull.TTL, func() time.Time { return w.at }), patience: time.Minute}
 	c.answers = answers.New(func() time.Time { return w.at }, c.answered)
 	c.messages = commits.New(w.clone, providers.WrapOptions{Around: c.answers.Around(w.clone)})

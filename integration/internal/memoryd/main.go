@@ -64,6 +64,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/integration/memoryserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -108,7 +109,7 @@ func run(o options, in io.Reader, out io.Writer) error {
 	opts := memory.Options{Without: less, NoDigest: o.noDigest, Delay: o.delay}
 	var s *memoryserver.Server
 	if o.repository {
-		s = memoryserver.ServeRemote(l, memory.NewRemote(nil), opts)
+		s = memoryserver.ServeRemote(l, memoryrepo.NewRemote(nil), opts)
 	} else {
 		s = memoryserver.Serve(l, memory.New(opts))
 	}

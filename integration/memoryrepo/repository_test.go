@@ -1,6 +1,7 @@
-package memory_test
+package memoryrepo_test
 
 import (
+	"context"
 	"net"
 	"os"
 	"path/filepath"
@@ -9,25 +10,36 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryrepo"
 	"github.com/wsmount/wsmount/integration/memoryserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
 
+var (
+	unconditional = providers.WriteOptions{If: providers.Unconditional()}
+	a             = providers.MustLocator("a")
+)
+
+func write(t *testing.T, p providers.Provider, content string) providers.Info {
+	t.Helper()
+	return assert.Of(p.Write(t.Context(), a, providers.String(content), unconditional)).OK(t)
+}
+
 func TestContractRepository(t *testing.T) {
 	new := func(providertest.T) providers.Provider {
-		return memory.NewRepository(memory.NewRemote(nil), memory.Options{})
+		return memoryrepo.NewRepository(memoryrepo.NewRemote(nil), "", memory.Options{})
 	}
 	providertest.RunVariant(t, new)
 }
 
 func TestContractClones(t *testing.T) {
 	providertest.RunWrappedClones(t, func(providertest.T) providertest.Clones {
-		r := memory.NewRemote(nil)
-		a := memory.NewRepository(r, memory.Options{})
+		r := memoryrepo.NewRemote(nil)
+		a := memoryrepo.NewRepository(r, "", memory.Options{})
 		return providertest.Clones{
-			A: a, B: memory.NewRepository(r, memory.Options{}),
+			A: a, B: memoryrepo.NewRepository(r, "", memory.Options{}),
 			Mute: func(mute bool) {
 				if a.Switches().Clear(); mute {
 					a.Switches().Fail(providers.MethodPropose, 1, providers.ErrUnavailable)
@@ -39,7 +51,7 @@ func TestContractClones(t *testing.T) {
 }
 
 // serveRemote gives clones of a new remote to others.
-func serveRemote(t providertest.T, r *memory.Remote) (address string) {
+func serveRemote(t providertest.T, r *memoryrepo.Remote) (address string) {
 	t.Helper()
 	address = filepath.Join(t.TempDir(), "s")
 	l := assert.Of(net.Listen("unix", address)).OK(t, "listen")
@@ -51,12 +63,12 @@ func serveRemote(t providertest.T, r *memory.Remote) (address string) {
 
 func dialClone(t providertest.T, address, name, branch string) *memory.Client {
 	t.Helper()
-	return assert.Of(memory.DialClone(t.Context(), "unix", address, name, branch)).OK(t, "dial")
+	return assert.Of(memoryserver.DialClone(t.Context(), address, name, branch)).OK(t, "dial")
 }
 
 func TestContractClonesServed(t *testing.T) {
 	providertest.RunClones(t, func(t providertest.T) providertest.Clones {
-		address := serveRemote(t, memory.NewRemote(nil))
+		address := serveRemote(t, memoryrepo.NewRemote(nil))
 		control := assert.Of(memoryserver.DialCloneControl(t.Context(), "unix", address, "a", "main")).OK(t, "control")
 		return providertest.Clones{
 			A: dialClone(t, address, "a", "main"), B: dialClone(t, address, "b", "main"),
@@ -68,7 +80,7 @@ func TestContractClonesServed(t *testing.T) {
 // A clone is there for the next who names it, with what was committed and not pushed; and it goes
 // on tracking one branch.
 func TestClonesOutliveClients(t *testing.T) {
-	remote := memory.NewRemote(nil)
+	remote := memoryrepo.NewRemote(nil)
 	address := serveRemote(t, remote)
 	first := dialClone(t, address, "a", "topic")
 	write(t, first, "kept")
@@ -77,7 +89,7 @@ func TestClonesOutliveClients(t *testing.T) {
 	got, _, err := providers.Fetch(t.Context(), second, a, providers.ReadOptions{})
 	assert.True(t, string(got) == "kept" && err == nil, "got", got, err)
 	assert.Is(t, assert.ErrOf(dialClone(t, address, "b", "topic").Stat(t.Context(), a)), providers.ErrNotExist, "another clone")
-	assert.Is(t, assert.ErrOf(memory.DialClone(t.Context(), "unix", address, "a", "main")), providers.ErrInvalid, "the clone with another branch")
+	assert.Is(t, assert.ErrOf(memoryserver.DialClone(t.Context(), address, "a", "main")), providers.ErrInvalid, "the clone with another branch")
 	assert.OK(t, assert.ErrOf(second.Push(t.Context(), providers.PushOptions{})))
 	if got := remote.Branches(); len(got) != 1 || got["topic"] == "" {
 		t.Errorf("branches: %v", got)
@@ -87,7 +99,7 @@ func TestClonesOutliveClients(t *testing.T) {
 // The remote changes by other hands, told from another process.
 func TestStranger(t *testing.T) {
 	ctx := t.Context()
-	address := serveRemote(t, memory.NewRemote(nil))
+	address := serveRemote(t, memoryrepo.NewRemote(nil))
 	p := dialClone(t, address, "a", "")
 	c := assert.Of(memoryserver.DialCloneControl(ctx, "unix", address, "a", "")).OK(t)
 	write(t, p, "ours")
@@ -117,16 +129,17 @@ func TestStranger(t *testing.T) {
 
 // Without the remote, a clone works on; only what leaves the machine fails.
 func TestOffline(t *testing.T) {
-	waited := slept{make(chan time.Duration, 10)}
-	r := memory.NewRepository(memory.NewRemote(nil), memory.Options{Delay: time.Hour, Sleep: waited.sleep})
+	pauses := 0
+	sleep := func(context.Context, time.Duration) error { pauses++; return nil }
+	r := memoryrepo.NewRepository(memoryrepo.NewRemote(nil), "", memory.Options{Delay: time.Hour, Sleep: sleep})
 	r.Switches().Cut(false)
 	write(t, r, "x")
-	assert.Equal(t, len(waited.got), 0, "pauses of a write")
+	assert.Equal(t, pauses, 0, "pauses of a write")
 	_, _, err := providers.Fetch(t.Context(), r, a, providers.ReadOptions{})
 	assert.True(t, err == nil, "read", err)
 	assert.Is(t, assert.ErrOf(r.Push(t.Context(), providers.PushOptions{})), providers.ErrUnavailable, "push")
 	assert.Is(t, assert.ErrOf(r.Fetch(t.Context())), providers.ErrUnavailable, "fetch")
-	assert.Equal(t, len(waited.got), 2, "times slept for two calls of the remote")
+	assert.Equal(t, pauses, 2, "pauses of two calls of the remote")
 	r.Switches().Clear()
 	r.Switches().Lose(providers.MethodPush, 1)
 	assert.Is(t, assert.ErrOf(r.Push(t.Context(), providers.PushOptions{})), providers.ErrUnavailable, "push whose answer gets lost")
@@ -138,7 +151,7 @@ func TestOffline(t *testing.T) {
 
 // What changes nothing makes no revision, whatever it was called.
 func TestSameIsNoCommit(t *testing.T) {
-	r := memory.NewRepository(memory.NewRemote(nil), memory.Options{})
+	r := memoryrepo.NewRepository(memoryrepo.NewRemote(nil), "", memory.Options{})
 	first := write(t, r, "x")
 	before, _ := r.Head(t.Context())
 	assert.Equal(t, write(t, r, "x").Version, first.Version, "the version of the same content")

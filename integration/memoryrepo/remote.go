@@ -1,4 +1,4 @@
-package memory
+package memoryrepo
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
 )
 
 // mainBranch is tracked where no other is named.
@@ -22,14 +23,13 @@ type Remote struct {
 	revisions commits
 	branches  map[string]providers.Revision
 	pulls     map[string]string // URL of the pull request from a branch
-	mint      mint              // of the content that Tamper writes
 }
 
 // revision is a commit. It never changes.
 type revision struct {
 	number  int // later than those of its parents
 	parents []providers.Revision
-	tree    tree
+	files   *memory.Provider
 	set     providers.ChangeSet // for its message and authors; without changes
 }
 
@@ -41,7 +41,6 @@ func NewRemote(now func() time.Time) *Remote {
 	return &Remote{
 		now: now, revisions: commits{},
 		branches: map[string]providers.Revision{}, pulls: map[string]string{},
-		mint: mint{now: now, caps: repositoryCapabilities()},
 	}
 }
 
@@ -59,8 +58,8 @@ func (r *Remote) Tamper(branch string, l providers.Locator, content []byte) erro
 	defer r.mu.Unlock()
 	branch = orMain(branch)
 	tip := r.branches[branch]
-	after := r.revisions.tree(tip)
-	if err := after.tamper(&r.mint, l, content); err != nil {
+	after := r.revisions.files(tip).Fork(checkout(memory.Options{Now: r.now}))
+	if err := after.Tamper(l, content); err != nil {
 		return err
 	}
 	r.branches[branch] = r.revisions.add(after, providers.ChangeSet{Message: fmt.Sprintf("change %s", l)}, tip)
@@ -86,9 +85,8 @@ func (r *Remote) Reset(branch string, to providers.Revision) error {
 // Dump is the tree of a branch ("": main), as Provider.Dump has it.
 func (r *Remote) Dump(branch string) []string {
 	r.mu.Lock()
-	root := r.revisions.tree(r.branches[orMain(branch)]).root
-	r.mu.Unlock()
-	return dump(root)
+	defer r.mu.Unlock()
+	return r.revisions.files(r.branches[orMain(branch)]).Dump()
 }
 
 // Logged is the description of a revision.
@@ -127,21 +125,21 @@ func orMain(branch string) string {
 // commits are all revisions of a remote.
 type commits map[providers.Revision]*revision
 
-// tree is that of a revision, empty for none.
-func (r commits) tree(id providers.Revision) tree {
+// files are those of a revision, none for none. They never change.
+func (r commits) files(id providers.Revision) *memory.Provider {
 	if v := r[id]; v != nil {
-		return v.tree
+		return v.files
 	}
-	return tree{root: emptyDir, flat: true}
+	return memory.New(checkout(memory.Options{}))
 }
 
 // add makes a new revision.
-func (r commits) add(t tree, set providers.ChangeSet, parents ...providers.Revision) providers.Revision {
+func (r commits) add(files *memory.Provider, set providers.ChangeSet, parents ...providers.Revision) providers.Revision {
 	set.Changes = nil
 	number := len(r) + 1
 	id := providers.Revision(fmt.Sprintf("c%d", number))
 	parents = slices.DeleteFunc(parents, func(p providers.Revision) bool { return p == "" })
-	r[id] = &revision{number, parents, t, set}
+	r[id] = &revision{number, parents, files, set}
 	return id
 }
 

@@ -1,4 +1,4 @@
-package memory
+package memoryrepo
 
 import (
 	"context"
@@ -65,7 +65,7 @@ func (r *Repository) isOver(branch string, tip providers.Revision) bool {
 
 // Branches implements providers.Brancher.
 func (r *Repository) Branches(ctx context.Context) (providers.Branches, error) {
-	return do(ctx, r.files, providers.MethodBranches, providers.Locator{}, func() (providers.Branches, error) {
+	return do(ctx, r, providers.MethodBranches, providers.Locator{}, func() (providers.Branches, error) {
 		r.remote.mu.Lock()
 		defer r.remote.mu.Unlock()
 		all := providers.Branches{Tracked: r.branch, Tip: r.known}
@@ -98,7 +98,7 @@ func (r *Repository) Begin(ctx context.Context, branch string, ask bool) (provid
 			return "", err
 		}
 	}
-	return do(ctx, r.files, providers.MethodBegin, providers.Locator{}, func() (providers.Revision, error) {
+	return do(ctx, r, providers.MethodBegin, providers.Locator{}, func() (providers.Revision, error) {
 		r.remote.mu.Lock()
 		defer r.remote.mu.Unlock()
 		return r.beginning(branch), nil
@@ -107,7 +107,7 @@ func (r *Repository) Begin(ctx context.Context, branch string, ask bool) (provid
 
 // learnBoth fetches the remote's state of the tracked branch and of another.
 func (r *Repository) learnBoth(ctx context.Context, branch string) error {
-	_, err := do(ctx, r.files, providers.MethodFetch, providers.Locator{}, func() (none struct{}, _ error) {
+	_, err := do(ctx, r, providers.MethodFetch, providers.Locator{}, func() (none struct{}, _ error) {
 		r.remote.mu.Lock()
 		defer r.remote.mu.Unlock()
 		r.learnTracked()
@@ -148,7 +148,7 @@ func (r *Repository) learnOwn(branch string) {
 
 // Start implements providers.Brancher.
 func (r *Repository) Start(ctx context.Context, branch string, from, to providers.Revision) error {
-	_, err := do(ctx, r.files, providers.MethodStart, providers.Locator{}, func() (none struct{}, err error) {
+	_, err := do(ctx, r, providers.MethodStart, providers.Locator{}, func() (none struct{}, err error) {
 		if branch == r.branch || branch != "" && !validBranch(branch) {
 			return none, fmt.Errorf("branch %q: %w", branch, providers.ErrInvalid)
 		}
@@ -232,7 +232,7 @@ func (r *Repository) Propose(ctx context.Context, branch string, _ providers.Pul
 		return "", providers.Fail(name, providers.MethodPropose, providers.Locator{}, providers.ErrInvalid, providers.ErrUnavailable)
 	}
 	r.wants(branch)
-	return do(ctx, r.files, providers.MethodPropose, providers.Locator{}, func() (url string, _ error) {
+	return do(ctx, r, providers.MethodPropose, providers.Locator{}, func() (url string, _ error) {
 		r.remote.mu.Lock()
 		defer r.remote.mu.Unlock()
 		l := r.lineOf(branch)
@@ -247,8 +247,8 @@ func (r *Repository) Propose(ctx context.Context, branch string, _ providers.Pul
 
 // wants notes that a branch should have a pull request, before the attempt.
 func (r *Repository) wants(branch string) {
-	r.files.mu.Lock()
-	defer r.files.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.remote.mu.Lock()
 	defer r.remote.mu.Unlock()
 	if l := r.lineOf(branch); l.wanted.IsZero() && len(r.unmerged(l.theirs)) > 0 {

@@ -1,4 +1,4 @@
-package memory
+package memoryrepo
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 // Push implements providers.Pusher.
 func (r *Repository) Push(ctx context.Context, opts providers.PushOptions) (providers.PushResult, error) {
-	return do(ctx, r.files, providers.MethodPush, providers.Locator{}, func() (providers.PushResult, error) {
+	return do(ctx, r, providers.MethodPush, providers.Locator{}, func() (providers.PushResult, error) {
 		r.remote.mu.Lock()
 		defer r.remote.mu.Unlock()
 		own := opts.Branch == "" && r.on != r.branch
@@ -72,7 +72,7 @@ func (r *Remote) pull(from, to string) string {
 
 // Fetch implements providers.Syncer.
 func (r *Repository) Fetch(ctx context.Context) (providers.Revision, error) {
-	return do(ctx, r.files, providers.MethodFetch, providers.Locator{}, func() (providers.Revision, error) {
+	return do(ctx, r, providers.MethodFetch, providers.Locator{}, func() (providers.Revision, error) {
 		r.remote.mu.Lock()
 		defer r.remote.mu.Unlock()
 		r.learnTracked()
@@ -91,7 +91,7 @@ func (r *Repository) Fetch(ctx context.Context) (providers.Revision, error) {
 
 // Adopt implements providers.Syncer.
 func (r *Repository) Adopt(ctx context.Context, from, to providers.Revision) error {
-	_, err := do(ctx, r.files, providers.MethodAdopt, providers.Locator{}, func() (struct{}, error) {
+	_, err := do(ctx, r, providers.MethodAdopt, providers.Locator{}, func() (struct{}, error) {
 		return struct{}{}, r.adopt(from, to)
 	})
 	return err
@@ -115,7 +115,7 @@ func (r *Repository) adopt(from, to providers.Revision) error {
 
 // Base implements providers.Syncer.
 func (r *Repository) Base(ctx context.Context, a, b providers.Revision) (providers.Revision, error) {
-	return do(ctx, r.files, providers.MethodBase, providers.Locator{}, func() (providers.Revision, error) {
+	return do(ctx, r, providers.MethodBase, providers.Locator{}, func() (providers.Revision, error) {
 		if err := r.mustHave(a, b); err != nil {
 			return "", err
 		}
