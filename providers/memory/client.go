@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"io"
 	"slices"
 
 	"github.com/wsmount/wsmount/providers"
@@ -29,26 +28,7 @@ func (c *Client) Read(ctx context.Context, l providers.Locator, opts providers.R
 	if err != nil {
 		return providers.Content{}, err
 	}
-	return providers.Content{Info: info, Body: content{providers.WithContext(ctx, download{l, body}), body}}, nil
-}
-
-type content struct {
-	io.Reader
-	io.Closer
-}
-
-// download gives the errors of a broken connection their kind.
-type download struct {
-	l providers.Locator
-	r io.Reader
-}
-
-func (d download) Read(b []byte) (int, error) {
-	n, err := d.r.Read(b)
-	if err == io.EOF {
-		return n, io.EOF
-	}
-	return n, providers.Fail(name, providers.MethodRead, d.l, err, providers.ErrUnavailable)
+	return providers.Content{Info: info, Body: body}, nil
 }
 
 // Write implements providers.Provider.

@@ -51,7 +51,8 @@ func Ask[R any](ctx context.Context, c *Conn, q Request, args any, body provider
 	return result, err
 }
 
-// Open makes a call. Content that it returns without an error must be closed.
+// Open makes a call. Content that it returns without an error must be closed; reading it fails as
+// calls do, and when ctx ends.
 func Open[R any](ctx context.Context, c *Conn, q Request, args any, body providers.Body) (R, io.ReadCloser, error) {
 	result, content, err := post[R](ctx, c, q, args, body)
 	return result, content, providers.Fail(Name, q.Method, q.Locator, err, providers.ErrUnavailable)
@@ -86,7 +87,7 @@ func post[R any](ctx context.Context, c *Conn, q Request, args any, body provide
 		response.Body.Close()
 		return result, nil, firstErr(failedBy(err), ctx.Err(), err)
 	}
-	return result, content{in.Rest, response.Body}, nil
+	return result, content{providers.WithContext(ctx, download{q, in.Rest}), response.Body}, nil
 }
 
 // receive returns the result, or the error that the server sent.
@@ -122,6 +123,20 @@ func firstErr(errs ...error) error {
 type content struct {
 	io.Reader
 	io.Closer
+}
+
+// download gives the errors of a broken connection their kind.
+type download struct {
+	of Request
+	r  io.Reader
+}
+
+func (d download) Read(b []byte) (int, error) {
+	n, err := d.r.Read(b)
+	if err == io.EOF {
+		return n, io.EOF
+	}
+	return n, providers.Fail(Name, d.of.Method, d.of.Locator, err, providers.ErrUnavailable)
 }
 
 // upload feeds a request and keeps the error of the body's own reader, which net/http would
