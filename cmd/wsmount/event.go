@@ -17,6 +17,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/progress"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/cmd/internal/statustext"
+	"github.com/wsmount/wsmount/cmd/internal/unmount"
 )
 
 func eventCommand() *cli.Command {
@@ -132,7 +133,7 @@ func follow(c *cli.Context, r *state.Record, name string) error {
 	if !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
-	if s, ok := lastStatus(r); ok && s.State == control.Stopped { // it ended, and did not wait for a slow reader
+	if s, ok := unmount.LastStatus(r); ok && s.State == control.Stopped { // it ended, and did not wait for a slow reader
 		return nil
 	}
 	return exit.New(exit.Unreachable, "the daemon of %s (pid %d) has ended without unmounting: events may be missing", r.Mountpoint, r.PID).

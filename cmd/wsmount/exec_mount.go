@@ -19,6 +19,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/progress"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/cmd/internal/statustext"
+	"github.com/wsmount/wsmount/cmd/internal/unmount"
 	"github.com/wsmount/wsmount/cmd/internal/waiting"
 )
 
@@ -107,7 +108,7 @@ func clearDead(r *state.Record) error {
 	if !r.Tied {
 		return nil
 	}
-	_, err := umountDead(r)
+	_, err := unmount.Dead(r)
 	_ = os.Remove(r.Mountpoint)
 	return err
 }
@@ -250,20 +251,20 @@ func (a *attachment) wait(c *cli.Context) error {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	dirs := copyDirs(r)
+	dirs := unmount.CopyDirs(r)
 	stop := progress.Show(c.Context, r.SocketPath())
-	held, err := waitUntilSent(c.Context, r, asLongAsItTries)
+	held, err := unmount.Wait(c.Context, r, unmount.AsLongAsItTries)
 	stop()
 	if err != nil || len(held) > 0 {
 		return err
 	}
-	if err := lastWord(r); err != nil {
+	if err := unmount.LastWord(r); err != nil {
 		return err
 	}
 	var left control.UnmountResult
-	_ = whatStays(c.Context, r, dirs, &left) // only lastWord counts as an error
-	text := staysText(left)
-	if s, _ := lastStatus(r); s.State != control.Stopped {
+	_ = unmount.Left(c.Context, r, dirs, &left) // only LastWord counts as an error
+	text := unmount.StaysText(left)
+	if s, _ := unmount.LastStatus(r); s.State != control.Stopped {
 		return errors.Join(exit.New(exit.Unsafe, "the daemon of %s (pid %d) was killed: what it had not sent is kept%s", r.Workspace, r.PID, note(text != "", text)).
 			Hint("run a command again, or mount the workspace, to send it"), clearDead(r))
 	}

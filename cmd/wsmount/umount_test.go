@@ -2,9 +2,7 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -16,7 +14,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
@@ -27,118 +24,6 @@ import (
 	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
-
-// The daemon's exit code is seen by nobody, so umount must pass on what it says
-// at the end, and only what this daemon says.
-func TestUmountPassesOnWhatIsNotSafe(t *testing.T) {
-	for status, want := range map[string]exit.Code{
-		`{"pid": 7}`:                         exit.Done,
-		`{"pid": 7, "notSafe": "two files"}`: exit.Unsafe,
-		`{"pid": 8, "notSafe": "two files"}`: exit.Done, // another daemon's word
-		`{`:                                  exit.Done,
-	} {
-		r := &state.Record{Dir: t.TempDir(), PID: 7}
-		assert.OK(t, os.WriteFile(filepath.Join(r.Dir, "status.json"), []byte(status), 0o600))
-		assert.Equal(t, exit.From(orDone(lastWord(r))).Code, want, status)
-	}
-}
-
-// A working copy that is locked after its daemon's end is passed over in silence only if
-// the next mount has it; else nobody would hear of what is unsent in it.
-func TestForcedUmountOfALockedCopy(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "acme", "notes", "1")
-	assert.OK(t, os.MkdirAll(filepath.Join(dir, state.CopyName, "names"), 0o700))
-	lock := assert.Of(os.Create(filepath.Join(dir, state.CopyName, "lock"))).OK(t)
-	defer lock.Close()
-	assert.OK(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // the time to wait for it is over
-	gone := &state.Record{Dir: dir, PID: 1 << 30}
-	next := *gone
-	assert.OK(t, next.Identify())
-	for holder, want := range map[*state.Record]exit.Code{gone: exit.Unsafe, &next: exit.Done} {
-		b := assert.Of(json.Marshal(holder)).OK(t)
-		assert.OK(t, os.WriteFile(filepath.Join(dir, "mount.json"), b, 0o600))
-		err := exportLeft(ctx, gone, []string{dir})
-		assert.Equal(t, exit.From(orDone(err)).Code, want, "held by", holder.PID)
-		assert.True(t, err == nil || strings.Contains(err.Error(), "is unmounted, but what it has not sent cannot be looked at"), err)
-	}
-	assert.Contains(t, waitForEnd(ctx, &next).Error(), fmt.Sprintf("is unmounted, but its daemon (pid %d) has not ended yet", os.Getpid()))
-}
-
-// A daemon that sends may go on; one that another mount namespace keeps, which it does not
-// know while it sends, is not waited for any longer than until it says so.
-func TestWaitUntilSent(t *testing.T) {
-	const limit, interrupted, never = time.Minute, 50 * time.Minute, 100 * time.Minute
-	cat := mountpoint.Holder{PID: 7, Name: "cat"}
-	unsent := func(names int, halted ...string) control.Status {
-		return control.Status{Parts: []control.Part{{Unsaved: control.Unsaved{Names: names}, Copy: &control.Copy{Halted: halted}}}}
-	}
-	held := func(s control.Status) control.Status { s.HeldBy = []mountpoint.Holder{cat}; return s }
-	const late = 10 * time.Second
-	sends := func(before, after control.Status) func(time.Duration) (control.Status, bool) {
-		return func(at time.Duration) (control.Status, bool) {
-			if at < late {
-				return before, true
-			}
-			return after, true
-		}
-	}
-	still := func(time.Duration) uint64 { return 0 }
-	further := func(at time.Duration) uint64 { return uint64(at) }
-	patient := unsent(1)
-	patient.Parts[0].Copy.Patience = (3 * time.Minute).Seconds()
-	for name, c := range map[string]struct {
-		limit time.Duration // 0: that of all
-		ends  time.Duration
-		ask   func(at time.Duration) (control.Status, bool)
-		beat  func(at time.Duration) uint64
-		takes time.Duration
-		holds bool   // cat is the result
-		says  string // in the error and its hint; empty: none
-	}{
-		"ends":                     {0, 90 * time.Second, sends(unsent(2), unsent(1)), still, 90 * time.Second, false, ""},
-		"sends nothing more":       {0, never, sends(unsent(2), unsent(1)), still, 2 * limit, false, "not ended"},
-		"comes further":            {0, 30 * time.Minute, sends(unsent(2), unsent(2)), further, 30 * time.Minute, false, ""},
-		"does not answer":          {0, never, func(time.Duration) (control.Status, bool) { return control.Status{}, false }, still, limit, false, "not ended"},
-		"kept, and all is sent":    {0, never, sends(unsent(2), held(unsent(0))), still, late, true, ""},
-		"kept, and may not send":   {0, never, sends(unsent(2), held(unsent(2, control.HaltedCommit+"25 files"))), still, late, false, "25 files: end cat (pid 7), mount the workspace again"},
-		"kept, and can send":       {0, never, sends(held(unsent(2)), held(unsent(2))), still, limit, false, "end cat (pid 7); then what can be sent is"},
-		"interrupted":              {0, never, sends(unsent(2), unsent(2)), further, interrupted, false, "interrupted: mnt is unmounted, and its daemon goes on until all that may be sent is"},
-		"kept, and ends meanwhile": {0, 2 * late, sends(held(unsent(2)), held(unsent(1))), still, 2 * late, false, ""},
-		"ends after its own limit": {asLongAsItTries, 65 * time.Second, sends(unsent(2), unsent(2)), still, 65 * time.Second, false, ""},
-		"tries for longer":         {asLongAsItTries, 3*time.Minute + late, sends(patient, patient), still, 3*time.Minute + late, false, ""},
-		"hangs":                    {asLongAsItTries, never, sends(unsent(2), unsent(2)), still, time.Minute + endLimit, false, "not ended: 1 of 1"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				begun := time.Now()
-				ctx, cancel := context.WithTimeout(t.Context(), interrupted)
-				defer cancel()
-				got, err := detached{
-					at: "mnt",
-					ends: func(ctx context.Context) error {
-						select {
-						case <-ctx.Done():
-							return ctx.Err()
-						case <-time.After(c.ends - time.Since(begun)):
-							return nil
-						}
-					},
-					ask:  func(context.Context) (control.Status, bool) { return c.ask(time.Since(begun)) },
-					beat: func(context.Context) uint64 { return c.beat(time.Since(begun)) },
-					late: func(s control.Status, known bool) error {
-						return fmt.Errorf("not ended: %d of 1", len(s.Parts))
-					},
-				}.wait(ctx, cmp.Or(c.limit, limit))
-				assert.Equal(t, time.Since(begun), c.takes, "the time it takes")
-				assert.Equal(t, len(got) == 1, c.holds, "cat is the result")
-				assert.Equal(t, err != nil, c.says != "", err)
-				assert.Contains(t, fmt.Sprint(err, exit.From(orDone(err)).Advice), c.says)
-			})
-		})
-	}
-}
 
 // A daemon that is killed while it is asked hangs up before it is gone.
 func TestUmountWhileTheDaemonDies(t *testing.T) {
@@ -180,8 +65,8 @@ func unread(c *net.UnixConn) {
 	})
 }
 
-// A daemon that hangs up and goes on is not a dead one; force does not wait for its death.
-func TestUmountWhenTheDaemonHangsUp(t *testing.T) {
+// A daemon that hangs up and goes on is ended by force, which does not wait for its death.
+func TestForcedUmountWhenTheDaemonHangsUp(t *testing.T) {
 	w := mountNotes(t)
 	pid := w.status().PID
 	l := w.standIn()
@@ -190,22 +75,12 @@ func TestUmountWhenTheDaemonHangsUp(t *testing.T) {
 			c.Close()
 		}
 	}()
-	defer func(limit time.Duration) { deathLimit = limit }(deathLimit)
 	ctx, cancel := context.WithTimeout(t.Context(), hangs)
 	defer cancel()
-	umount := func(flags ...string) (exit.Code, string) {
-		var says strings.Builder
-		code := run(ctx, append([]string{"--state-dir", w.path("state"), "umount", w.path("mnt")}, flags...), io.Discard, &says)
-		return code, says.String()
-	}
-	deathLimit = 0 // it will not be gone
-	code, says := umount()
-	assert.Equal(t, code, exit.Unreachable, "umount")
-	assert.Contains(t, says, "does not answer")
-	assert.True(t, isMounted(w.path("mnt")) && alive(pid), "the mount was taken from a living daemon")
-	deathLimit = 2 * hangs
-	code, says = umount("--force", "--timeout", hangs.String())
-	assert.Equal(t, code, exit.Done, "by force", says)
+	var says strings.Builder
+	code := run(ctx, []string{"--state-dir", w.path("state"), "umount", w.path("mnt"), "--force", "--timeout", hangs.String()}, io.Discard, &says)
+	assert.Equal(t, code, exit.Done, "by force", says.String())
+	assert.False(t, isMounted(w.path("mnt")) || alive(pid), "the mount or its daemon is left")
 }
 
 // standIn listens in the place of the daemon's control API.

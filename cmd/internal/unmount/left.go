@@ -1,4 +1,4 @@
-package main
+package unmount
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/urfave/cli/v2"
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cmd/internal/control"
@@ -19,11 +18,11 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/statustext"
 )
 
-// whatStays counts the unsent changes that an ended mount left in its working copies. They are not
+// Left counts the unsent changes that an ended mount left in its working copies. They are not
 // inspected if the daemon's last status says that there are none. The error is of a working copy
 // that cannot be read; the next mount and recover tell more of it.
-func whatStays(ctx context.Context, r *state.Record, dirs []string, res *control.UnmountResult) (unread error) {
-	if s, ok := lastStatus(r); ok && s.State == control.Stopped && statustext.AllSent(s) {
+func Left(ctx context.Context, r *state.Record, dirs []string, res *control.UnmountResult) (unread error) {
+	if s, ok := LastStatus(r); ok && s.State == control.Stopped && statustext.AllSent(s) {
 		return nil
 	}
 	for _, dir := range dirs {
@@ -56,22 +55,18 @@ func inspectEnded(ctx context.Context, dir string) (leftover.Report, error) {
 	return l, err
 }
 
-// leftBy is lastWord of a mount that was at a path and ended before all was
-// safe, while a working copy still holds unsafe changes: a caller that waits for
-// its end may come just after it. nil: no such mount.
-func leftBy(c *cli.Context, at string) error {
-	dirs, err := findCopies(c, "")
-	if err != nil {
-		return nil
-	}
+// LeftAt is LastWord of a mount that was at a path and ended before all was
+// safe, while one of the working copies in dirs still holds unsafe changes of it: a caller that
+// waits for its end may come just after it. nil: no such mount.
+func LeftAt(ctx context.Context, dirs []string, at string) error {
 	for _, dir := range dirs {
 		r := &state.Record{Dir: dir}
 		var s control.Status
 		if b, _, err := r.Status(); err != nil || exactjson.Unmarshal(b, &s) != nil || s.Mountpoint != at || s.NotSafe == "" {
 			continue
 		}
-		for _, part := range copyDirs(r) {
-			if l, err := inspectEnded(c.Context, part); err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && !l.Mounted && !l.Empty() {
+		for _, part := range CopyDirs(r) {
+			if l, err := inspectEnded(ctx, part); err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && !l.Mounted && !l.Empty() {
 				return control.NotSafe(s.NotSafe, s.Workspace)
 			}
 		}
@@ -79,9 +74,9 @@ func leftBy(c *cli.Context, at string) error {
 	return nil
 }
 
-// copyDirs are the directories of the working copies in a mount, as its last
+// CopyDirs are the directories of the working copies in a mount, as its last
 // status names them.
-func copyDirs(r *state.Record) []string {
+func CopyDirs(r *state.Record) []string {
 	var s control.Status
 	b, _, err := r.Status()
 	if err == nil {
@@ -99,10 +94,10 @@ func copyDirs(r *state.Record) []string {
 	return dirs
 }
 
-// exportLeft copies the unsent changes of a mount that was ended by force to a
+// Export copies the unsent changes of a mount that was ended by force to a
 // directory where a person finds them. They stay in the working copy, too. The
 // error says that there were some.
-func exportLeft(ctx context.Context, r *state.Record, dirs []string) error {
+func Export(ctx context.Context, r *state.Record, dirs []string) error {
 	if err := endsWithin(ctx, r, deathLimit); err != nil {
 		return err
 	}
@@ -122,7 +117,7 @@ func exportLeft(ctx context.Context, r *state.Record, dirs []string) error {
 				Hint("%s", leftover.Advice(dir, err))
 		}
 		if l.Total == 0 && len(l.Recovered) == 0 {
-			return exit.New(exit.Unsafe, "%s is unmounted, and not pushed: %s", r.Mountpoint, commitsText(l.Unpushed, time.Now())).
+			return exit.New(exit.Unsafe, "%s is unmounted, and not pushed: %s", r.Mountpoint, statustext.Commits(l.Unpushed, time.Now())).
 				Hint("mount the workspace again to push; %s", leftover.Ways(dir, dir))
 		}
 		into := filepath.Join(dir, "exported-"+time.Now().UTC().Format("20060102T150405.000"))
@@ -133,21 +128,21 @@ func exportLeft(ctx context.Context, r *state.Record, dirs []string) error {
 		}
 		more := ""
 		if l.Unpushed != nil {
-			more = "; not pushed: " + commitsText(l.Unpushed, time.Now())
+			more = "; not pushed: " + statustext.Commits(l.Unpushed, time.Now())
 		}
 		return exit.New(exit.Unsafe, "%s is unmounted, and %s not sent: %s copied to %s%s", r.Mountpoint,
-			plural(l.Total, "1 change is", fmt.Sprintf("%d changes are", l.Total)), count(len(got.Files), "file"), into, more).
+			statustext.Plural(l.Total, "1 change is", fmt.Sprintf("%d changes are", l.Total)), statustext.Count(len(got.Files), "file"), into, more).
 			Hint("mount the workspace again to send them, or `wsmount recover upload %s`", dir)
 	}
 	return nil
 }
 
-// staysText names the changes that stay in the working copies of an ended mount;
+// StaysText names the changes that stay in the working copies of an ended mount;
 // "" if there are none.
-func staysText(res control.UnmountResult) string {
+func StaysText(res control.UnmountResult) string {
 	changes := fmt.Sprintf("%s in the working copy, unsent%s",
-		plural(res.Unsent, "1 change stays", fmt.Sprintf("%d changes stay", res.Unsent)), note(res.Conflicts > 0, count(res.Conflicts, "conflict")))
-	commits := fmt.Sprintf("%s in the working copy, not pushed", plural(res.Unpushed, "1 commit stays", fmt.Sprintf("%d commits stay", res.Unpushed)))
+		statustext.Plural(res.Unsent, "1 change stays", fmt.Sprintf("%d changes stay", res.Unsent)), statustext.Note(res.Conflicts > 0, statustext.Count(res.Conflicts, "conflict")))
+	commits := fmt.Sprintf("%s in the working copy, not pushed", statustext.Plural(res.Unpushed, "1 commit stays", fmt.Sprintf("%d commits stay", res.Unpushed)))
 	switch {
 	case res.Unsent == 0 && res.Unpushed == 0:
 		return ""

@@ -1,6 +1,7 @@
-package main
+package unmount
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -22,17 +23,17 @@ const settleLimit = 300 * time.Millisecond
 // know while it still sends.
 const askAgain = time.Second
 
-// asLongAsItTries is the limit if the caller gives none: that of the daemon, after which it
+// AsLongAsItTries is the limit if the caller gives none: that of the daemon, after which it
 // reports why some changes are not sent, and endLimit for its end.
 const (
-	asLongAsItTries time.Duration = -1
+	AsLongAsItTries time.Duration = -1
 	endLimit                      = 10 * time.Second
 )
 
 // within is the limit as a duration, for a daemon with status s. The daemon closes its parts
 // one after the other, and each of them tries its store.
 func within(limit time.Duration, s control.Status) time.Duration {
-	if limit != asLongAsItTries {
+	if limit != AsLongAsItTries {
 		return limit
 	}
 	tries := time.Duration(0)
@@ -44,14 +45,14 @@ func within(limit time.Duration, s control.Status) time.Duration {
 	return max(tries, cache.DefaultPatience) + endLimit
 }
 
-// waitUntilSent returns when the daemon of a mount has ended. As long as it sends
+// Wait returns when the daemon of a mount has ended. As long as it sends
 // something within the limit, or makes progress with it, it may go on. A daemon
 // that lives on because of other mount namespaces is not waited for if it has
 // nothing to send, and the holders of these are the result; nor if it may not send.
 // The end of the context does not end the daemon.
-func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) ([]mountpoint.Holder, error) {
+func Wait(ctx context.Context, r *state.Record, limit time.Duration) ([]mountpoint.Holder, error) {
 	settle := settleLimit
-	if limit != asLongAsItTries {
+	if limit != AsLongAsItTries {
 		settle = min(limit, settle)
 	}
 	if endsWithin(ctx, r, settle) == nil {
@@ -64,7 +65,7 @@ func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) ([
 		beat: func(ctx context.Context) uint64 { return beatOf(ctx, r) },
 		late: func(s control.Status, known bool) error {
 			if !known {
-				s, _ = lastStatus(r)
+				s, _ = LastStatus(r)
 			}
 			return notEnded(r, s)
 		},
@@ -80,7 +81,7 @@ type detached struct {
 	late func(s control.Status, known bool) error          // the error that it has not ended
 }
 
-// wait is waitUntilSent for a daemon that has not ended at once.
+// wait is Wait for a daemon that has not ended at once.
 func (d detached) wait(ctx context.Context, limit time.Duration) ([]mountpoint.Holder, error) {
 	begun, waited := time.Now(), false
 	beat := d.beat(ctx)
@@ -150,7 +151,7 @@ func waitForEnd(ctx context.Context, r *state.Record) error {
 	for r.Alive() {
 		select {
 		case <-ctx.Done():
-			s, _ := lastStatus(r)
+			s, _ := LastStatus(r)
 			return notEnded(r, s)
 		case <-tick.C:
 		}
@@ -163,7 +164,7 @@ func waitForEnd(ctx context.Context, r *state.Record) error {
 func notEnded(r *state.Record, s control.Status) error {
 	e := exit.New(exit.Unsafe, "%s is unmounted, but its daemon (pid %d) has not ended yet", r.Mountpoint, r.PID)
 	if e.Details = statustext.Left(s); len(e.Details) == 0 {
-		return e.Hint("wait for it; its log is %s", orNothing(r.Log, "in the journal"))
+		return e.Hint("wait for it; its log is %s", cmp.Or(r.Log, "in the journal"))
 	}
 	return e.Hint("`wsmount umount %s` waits for it again; what it has not sent at its end `wsmount recover upload %s` sends", r.Mountpoint, r.Workspace)
 }
