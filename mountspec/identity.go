@@ -133,20 +133,7 @@ func decodeIdentityFile(v value) *IdentityEntry {
 	return e
 }
 
-// ComposeIdentity returns the identities that count: those of the innermost
-// level that names any (AIP-23, "Composition": child overrides parent). Levels
-// go from the outermost, the workspace, inwards. Nil means the host's fallback,
-// the acting operator.
-func ComposeIdentity(levels ...[]IdentityEntry) []IdentityEntry {
-	for _, level := range slices.Backward(levels) {
-		if len(level) > 0 {
-			return level
-		}
-	}
-	return nil
-}
-
-// Authors splits composed identities into the commit's author and those of its
+// Authors splits the identities that count into the commit's author and those of its
 // Co-authored-by trailers: order counts, the first is the author (AIP-23, "Git").
 func Authors(entries []IdentityEntry) (primary IdentityEntry, others []IdentityEntry, ok bool) {
 	if len(entries) == 0 {

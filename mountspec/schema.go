@@ -9,7 +9,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/internal/jsonschema"
 )
 
-// manifests are those that Schema knows, by kind.
+// manifests are those that Outline knows, by kind.
 var manifests = map[string]struct {
 	title  string
 	decode func(value)
@@ -23,7 +23,7 @@ var manifests = map[string]struct {
 	"identity":  {"x.IDENTITY.md, as an identity-ref reads it (AIP-23)", func(v value) { decodeIdentityFile(v) }},
 }
 
-// Schemas lists the manifests that Schema describes.
+// Schemas lists the manifests that Outline describes.
 func Schemas() []string { return slices.Sorted(maps.Keys(manifests)) }
 
 // KindOf is the kind of a manifest, by the end of its file's name: storage for
@@ -37,23 +37,10 @@ func KindOf(file string) string {
 	return ""
 }
 
-// Schema is the JSON Schema of the frontmatter of a manifest, for editors. A manifest that a
-// Parse function accepts is valid by it; rules about several values, the host, or the meaning
-// of a text are checked by Parse alone. providers are those of storage that there are; none: those
-// of the zero Options.
-func Schema(manifest string, providers ...string) ([]byte, error) {
-	root, err := Outline(manifest, providers...)
-	if err != nil {
-		return nil, err
-	}
-	text, err := root.Document()
-	if err != nil {
-		return nil, fmt.Errorf("schema of %s: %w", manifest, err)
-	}
-	return text, nil
-}
-
-// Outline is the schema before it is printed, for packages below this one.
+// Outline is the JSON Schema of the frontmatter of a manifest, for packages below this one, which
+// give it its texts. A manifest that a Parse function accepts is valid by it; rules about several
+// values, the host, or the meaning of a text are checked by Parse alone. providers are those of
+// storage that there are; none: those of the zero Options.
 func Outline(manifest string, providers ...string) (*jsonschema.Schema, error) {
 	kind, ok := manifests[manifest]
 	if !ok {

@@ -13,10 +13,16 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 )
 
+// printed is the schema of a kind of manifests as a document.
+func printed(t testing.TB, kind string, providers ...string) []byte {
+	t.Helper()
+	return assert.Of(assert.Of(Outline(kind, providers...)).OK(t).Document()).OK(t)
+}
+
 // ownSchema is the schema of a kind of manifests, as another program understands it.
 func ownSchema(t testing.TB, kind string, providers ...string) *jsonschema.Schema {
 	t.Helper()
-	text := assert.Of(Schema(strings.ToLower(kind), providers...)).OK(t)
+	text := printed(t, strings.ToLower(kind), providers...)
 	doc := assert.Of(jsonschema.UnmarshalJSON(bytes.NewReader(text))).OK(t)
 	c := jsonschema.NewCompiler()
 	assert.OK(t, c.AddResource(kind, doc))
@@ -115,11 +121,11 @@ func TestSchemaOfProviders(t *testing.T) {
 		doc := assert.Of(jsonschema.UnmarshalJSON(strings.NewReader(text))).OK(t)
 		assert.Equal(t, s.Validate(doc) == nil, valid, text)
 	}
-	_, err := Schema("lifecycle")
+	_, err := Outline("lifecycle")
 	assert.True(t, err != nil && strings.Contains(err.Error(), "workspace"), err)
-	again := assert.Of(Schema("workspace")).OK(t)
+	again := printed(t, "workspace")
 	for range 8 { // maps have no order
-		text := assert.Of(Schema("workspace")).OK(t)
+		text := printed(t, "workspace")
 		assert.True(t, bytes.Equal(text, again), "two schemas of one")
 	}
 }

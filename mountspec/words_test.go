@@ -188,21 +188,10 @@ func TestRefs(t *testing.T) {
 	assert.True(t, errors.As(err, &refError) && strings.Contains(err.Error(), "absolute"), "got", err)
 }
 
-func TestComposeIdentity(t *testing.T) {
-	w := []IdentityEntry{{Ref: "user://w"}}
-	s := []IdentityEntry{{Ref: "user://s"}, {Ref: "user://s2"}}
-	for _, c := range []struct {
-		name   string
-		levels [][]IdentityEntry
-		want   string
-	}{
-		{"the child overrides", [][]IdentityEntry{w, s}, "user://s"},
-		{"no child", [][]IdentityEntry{w, nil}, "user://w"},
-		{"an empty child", [][]IdentityEntry{w, {}}, "user://w"},
-		{"none", [][]IdentityEntry{nil, nil}, ""},
-	} {
-		author, others, ok := Authors(ComposeIdentity(c.levels...))
-		assert.True(t, author.Ref == c.want && ok == (c.want != ""), c.name, author.Ref, ok, c.want)
-		assert.False(t, c.want == "user://s" && (len(others) != 1 || others[0].Ref != "user://s2"), c.name, "co-authors", others)
-	}
+// The first is the author, the others are co-authors.
+func TestAuthors(t *testing.T) {
+	author, others, ok := Authors([]IdentityEntry{{Ref: "user://a"}, {Ref: "user://b"}})
+	assert.True(t, ok && author.Ref == "user://a" && len(others) == 1 && others[0].Ref == "user://b", author, others)
+	_, _, ok = Authors(nil)
+	assert.False(t, ok, "there is an author of nothing")
 }

@@ -74,15 +74,6 @@ func (e *Error) Unwrap() error { return e.Err }
 // ExitCode is that of the class.
 func (e *Error) ExitCode() int { return e.Class.ExitCode() }
 
-// ClassOf returns the class of an error of this package.
-func ClassOf(err error) (Class, bool) {
-	var e *Error
-	if errors.As(err, &e) {
-		return e.Class, true
-	}
-	return 0, false
-}
-
 func invalid(where string, err error, hint string) *Error {
 	return &Error{Class: Invalid, Where: where, What: "the manifest is not valid", Err: err, Hint: hint}
 }

@@ -158,36 +158,3 @@ func page(name string, found keys) (Page, error) {
 	}
 	return p, nil
 }
-
-// lacking are the keys without a sentence, and the sentences without a key.
-func lacking(name string, found keys) ([]string, error) {
-	text, err := read(name)
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	written := map[string]map[string]bool{"": {}}
-	for _, t := range text.sections {
-		if written[t.name] == nil {
-			written[t.name] = map[string]bool{}
-		}
-		for _, e := range t.entries {
-			if written[t.name][plain(e.path)] {
-				out = append(out, t.name+": "+e.path+" is there twice")
-			}
-			written[t.name][plain(e.path)] = true
-			if found[t.name][plain(e.path)] == nil {
-				out = append(out, t.name+": nothing reads "+e.path)
-			}
-		}
-	}
-	for section, of := range found {
-		for path := range of {
-			if !written[section][path] {
-				out = append(out, section+": nothing is said of "+path)
-			}
-		}
-	}
-	slices.Sort(out)
-	return out, nil
-}

@@ -2,7 +2,6 @@ package secrets
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -35,9 +34,6 @@ var usual = map[string][]string{
 	GCS:    {"GOOGLE_APPLICATION_CREDENTIALS"},
 	GitHub: {"GITHUB_TOKEN", "GH_TOKEN", "GITHUB_INSTALLATION_TOKEN"},
 }
-
-// UsualNames lists the environment names that a protocol's own tools read.
-func UsualNames(protocol string) []string { return slices.Clone(usual[protocol]) }
 
 // Field is the name of the field that an environment name means: the usual
 // one, or the name itself in lower case.
