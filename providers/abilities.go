@@ -62,18 +62,6 @@ func (a Ability) String() string {
 	return strings.Join(names, ",")
 }
 
-// Implemented is the set of optional interfaces that p's type has, announced or not. Wrappers
-// implement all of them, so it does not tell which work.
-func Implemented(p Provider) Ability {
-	var a Ability
-	for i, ability := range abilities {
-		if reflect.TypeOf(p).Implements(ability.typ) {
-			a |= 1 << i
-		}
-	}
-	return a
-}
-
 // As gives the optional interface T of p, which must be one of this package's, if p's
 // Capabilities announce it. The result is p itself: a wrapper is never removed, so it also sees
 // calls of T.

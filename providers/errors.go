@@ -82,9 +82,6 @@ var kinds = []ErrorKind{
 // unknownKind is the KindOf of an error from outside the table.
 var unknownKind = ErrorKind{Name: "unknown", Retry: RetryNever, Meaning: "not an error of this seam"}
 
-// ErrorKinds is a copy of the table.
-func ErrorKinds() []ErrorKind { return append([]ErrorKind(nil), kinds...) }
-
 // KindOf finds the row of err. A nil or foreign error has the row "unknown",
 // whose Err is nil.
 func KindOf(err error) ErrorKind {

@@ -20,7 +20,7 @@ import (
 // Names and errors are unique, each row finds itself, and every row says what it means.
 func TestErrorKinds(t *testing.T) {
 	names := map[string]bool{}
-	for _, k := range providers.ErrorKinds() {
+	for _, k := range providers.ErrorKinds {
 		assert.True(t, !names[k.Name] && k.Name != "" && k.Meaning != "", "row", k)
 		names[k.Name] = true
 		wrapped := fmt.Errorf("somewhere: %w", &providers.Error{Op: "stat", Kind: k.Err, Err: io.EOF})

@@ -20,12 +20,9 @@ var standard = []string{
 	"cloud-bucket", "self-bucket", "github", "local-fs", "dev-local", "mastra-s3", "mastra-azure",
 }
 
-// StandardNames is a copy of the names of AIP-35's enumerated set.
-func StandardNames() []string { return slices.Clone(standard) }
-
 // Driver opens providers of one name; a registry holds drivers.
 type Driver struct {
-	Name string // storage.provider in a manifest; see DriverName
+	Name string // storage.provider in a manifest
 	Text string // one line for people
 	// Promises are the most that a provider opened by this driver may promise. Its own
 	// Capabilities tell the actual ones.
@@ -85,17 +82,6 @@ type Settings struct {
 	ReadOnly bool
 }
 
-// DriverName is the name under which a definition is registered (AIP-43): its
-// id, else its provider, else the implicit slug; the first that is not empty.
-func DriverName(id, provider, slug string) string {
-	for _, name := range []string{id, provider} {
-		if name != "" {
-			return name
-		}
-	}
-	return slug
-}
-
 // Errors of Register, which are mistakes of the program, and of Select.
 var (
 	ErrBadName       = errors.New("not a name for a provider")
@@ -114,7 +100,7 @@ type Registry struct {
 // Register adds a driver that is none of AIP-35's. It fails, and changes
 // nothing, with ErrBadName when the name is empty, or has spaces, control
 // characters or upper-case letters; with ErrReservedName when it is one of
-// StandardNames; with ErrDuplicateName; and with ErrInvalid without Open.
+// AIP-35's; with ErrDuplicateName; and with ErrInvalid without Open.
 func (r *Registry) Register(d Driver) error {
 	if slices.Contains(standard, strings.ToLower(d.Name)) {
 		return fmt.Errorf("providers: register %q: %w", d.Name, ErrReservedName)

@@ -114,14 +114,6 @@ func TestRegistryConcurrently(t *testing.T) {
 	assert.Equal(t, refused, len(errs)-1, "of", len(errs), "refused")
 }
 
-func TestDriverName(t *testing.T) {
-	for _, c := range []struct{ id, provider, slug, want string }{
-		{"id", "provider", "slug", "id"}, {"", "provider", "slug", "provider"}, {"", "", "slug", "slug"}, {"", "", "", ""},
-	} {
-		assert.Equal(t, providers.DriverName(c.id, c.provider, c.slug), c.want, c)
-	}
-}
-
 func TestCheckKeys(t *testing.T) {
 	s := providers.Settings{Config: map[string]string{"bucket": "b", "prefx": "p", "a": ""}}
 	err := s.CheckKeys("bucket", "prefix")

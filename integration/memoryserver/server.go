@@ -102,7 +102,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer body.Close()
 	}
 	if err != nil {
-		err = wire.Send(w, wire.Reply{Failed: wire.NewFailure(err)})
+		err = wire.Send(w, wire.Reply{Failed: failureOf(err)})
 	} else {
 		err = wire.Send(w, wire.Reply{}, result)
 	}
@@ -112,6 +112,19 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler) // the client must not take this for the end
 	}
+}
+
+// failureOf is an error as it is sent.
+func failureOf(err error) *wire.Failure {
+	f := &wire.Failure{Kind: providers.KindOf(err).Name, Cause: err.Error()}
+	var e *providers.Error
+	if errors.As(err, &e) {
+		f.Op, f.Locator, f.Code, f.Cause = e.Op, e.Locator, e.Code, ""
+		if e.Err != nil {
+			f.Cause = e.Err.Error()
+		}
+	}
+	return f
 }
 
 // call runs one verb. The body is that of a Read.

@@ -58,22 +58,6 @@ type Failure struct {
 	Cause   string
 }
 
-// NewFailure makes the Failure of an error; nil: there is none.
-func NewFailure(err error) *Failure {
-	if err == nil {
-		return nil
-	}
-	f := &Failure{Kind: providers.KindOf(err).Name, Cause: err.Error()}
-	var e *providers.Error
-	if errors.As(err, &e) {
-		f.Op, f.Locator, f.Code, f.Cause = e.Op, e.Locator, e.Code, ""
-		if e.Err != nil {
-			f.Cause = e.Err.Error()
-		}
-	}
-	return f
-}
-
 // Err is the error that f was made of.
 func (f *Failure) Err() error {
 	if f == nil {

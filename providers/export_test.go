@@ -1,0 +1,4 @@
+package providers
+
+// ErrorKinds is the table of the kinds.
+var ErrorKinds = kinds
