@@ -171,7 +171,7 @@ func (v *Volume) keepRemote(ctx context.Context, l table.Link, info providers.In
 	}
 	var made files.Made
 	if info.Kind == providers.KindFile {
-		c, err := v.p.Read(ctx, info.Locator, providers.ReadOptions{Version: info.Version})
+		c, err := providers.Stream(ctx, v.p, info.Locator, providers.ReadOptions{Version: info.Version})
 		if err != nil {
 			return false, err
 		}

@@ -1,7 +1,9 @@
 package cache
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"syscall"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/past"
 	"github.com/wsmount/wsmount/cache/internal/revision"
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -288,4 +291,32 @@ func TestHistoryOfAFileWithoutAName(t *testing.T) {
 	w.settle()
 	w.logs("f", "written linked f: late")
 	w.goesBack(was, "other: x")
+}
+
+// shortReads leaves out the last byte of all content.
+type shortReads struct{ providers.Provider }
+
+func (p shortReads) Read(ctx context.Context, l providers.Locator, o providers.ReadOptions) (providers.Content, error) {
+	c, err := p.Provider.Read(ctx, l, o)
+	if err == nil {
+		c.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(c.Body, c.Info.Size-1), c.Body}
+	}
+	return c, err
+}
+
+// A version that arrives incomplete is not in the history: it is not to be overwritten.
+func TestIncompleteVersionIsNotKept(t *testing.T) {
+	w := newScene(t, holding("f", "theirs"))
+	w.walk("f")
+	f := table.Link{Dir: table.Root, Name: "f"}
+	info := assert.Of(w.v.p.Stat(t.Context(), at("f"))).OK(t)
+	kept, err := w.v.keepRemote(t.Context(), f, info, 100)
+	assert.True(t, kept && err == nil, "a complete version", err)
+	w.v.p = shortReads{w.v.p}
+	kept, err = w.v.keepRemote(t.Context(), f, info, 100)
+	assert.Is(t, err, providers.ErrCorrupt)
+	assert.False(t, kept, "it is in the history")
 }

@@ -187,7 +187,7 @@ func (v *Volume) readPreviousHead(ctx context.Context, at providers.Locator, ver
 		if err != nil {
 			continue // the revision has been thrown away
 		}
-		c, err := then.Read(ctx, at, providers.ReadOptions{Version: version})
+		c, err := providers.Stream(ctx, then, at, providers.ReadOptions{Version: version})
 		if err == nil {
 			return &past.Body{ReadCloser: c.Body, Revision: then}, nil
 		}

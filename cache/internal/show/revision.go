@@ -58,7 +58,7 @@ func (s *Shower) open(ctx context.Context, store providers.Snapshotter, r provid
 	if err != nil {
 		return nil, err
 	}
-	c, err := then.Read(ctx, l, providers.ReadOptions{})
+	c, err := providers.Stream(ctx, then, l, providers.ReadOptions{})
 	if err != nil {
 		then.Close()
 		return nil, err

@@ -120,7 +120,7 @@ func (x *Executor) hasDigest(ctx context.Context, info providers.Info, want stri
 	if algorithm != "sha256" {
 		return false, nil
 	}
-	c, err := x.o.Provider.Read(ctx, info.Locator, providers.ReadOptions{Version: info.Version})
+	c, err := providers.Stream(ctx, x.o.Provider, info.Locator, providers.ReadOptions{Version: info.Version})
 	if err != nil {
 		if x.isLost(err) {
 			err = nil

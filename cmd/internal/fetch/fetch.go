@@ -89,7 +89,7 @@ func (s *store) Read(ctx context.Context, name string, most int64) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.provider.Read(ctx, l, providers.ReadOptions{})
+	c, err := providers.Stream(ctx, s.provider, l, providers.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
