@@ -108,31 +108,67 @@ func rewrite(t *testing.T, dir, pattern string, change func([]byte) []byte) {
 // logs that is the newest: the one before was synced when it was closed, and may be there
 // still if the end came before what it holds was in other files.
 func TestHole(t *testing.T) {
-	manifest := func(string) string { return "db/MANIFEST-*" }
-	for _, find := range []func(dir string) string{newestLog, manifest} {
+	log := func(dir string) (pattern string, number uint32) {
+		n, _ := logNumber(filepath.Base(newestLog(dir)))
+		return newestLog(dir), uint32(n)
+	}
+	manifest := func(string) (pattern string, number uint32) { return "db/MANIFEST-*", 0 }
+	for _, find := range []func(dir string) (string, uint32){log, manifest} {
 		for _, part := range []int{20, 50, 90, 99} {
-			dir := made(t, 600)
-			pattern := find(dir)
-			rewrite(t, dir, pattern, func(b []byte) []byte {
-				b[len(b)*part/100] ^= 1
-				return b
-			})
-			if tab, err := Open(dir, Options{}); !errors.Is(err, ErrDamaged) {
-				t.Errorf("%s, one bit at %d %%: %v", pattern, part, err)
-				if err == nil {
-					tab.Close()
+			for _, inHead := range []bool{false, true} {
+				dir := made(t, 600)
+				pattern, number := find(dir)
+				where := fmt.Sprintf("%s, one bit at %d %%, in the head of a record: %v", pattern, part, inHead)
+				rewrite(t, dir, pattern, func(b []byte) []byte {
+					b[recordAt(t, b, number, part, inHead)] ^= 1
+					return b
+				})
+				if tab, err := Open(dir, Options{}); !errors.Is(err, ErrDamaged) {
+					t.Errorf("%s: %v", where, err)
+					if err == nil {
+						tab.Close()
+					}
 				}
-			}
-			tab, err := Open(dir, Options{BootID: "another"})
-			if err != nil {
-				if pattern != manifest(dir) || !errors.Is(err, ErrDamaged) {
-					t.Errorf("%s, one bit at %d %%, after a power cut: %v", pattern, part, err)
+				tab, err := Open(dir, Options{BootID: "another"})
+				if err != nil {
+					if number != 0 || !errors.Is(err, ErrDamaged) {
+						t.Errorf("%s, after a power cut: %v", where, err)
+					}
+					continue
 				}
-				continue
+				assert.Is(t, tab.Close(), nil)
 			}
-			assert.Is(t, tab.Close(), nil)
 		}
 	}
+}
+
+// recordAt is a byte of the record about so many percent into a file of records: its first one, or
+// the length in its head. The length of the last record is left out: with another one it looks
+// like the torn end of a write.
+func recordAt(t *testing.T, b []byte, log uint32, part int, inHead bool) int {
+	t.Helper()
+	head, starts := plainHead, []int{}
+	if log != 0 {
+		head = logHead
+	}
+	for at := 0; at < len(b); {
+		size, ok := chunk(blockFrom(b, at), log)
+		if !ok {
+			if left := blockSize - at%blockSize; left < logHead {
+				at += left
+				continue
+			}
+			break
+		}
+		starts = append(starts, at)
+		at += size
+	}
+	assert.Must(t, len(starts) > 2, "records in the file")
+	i := len(starts) * part / 100
+	if inHead {
+		return starts[min(i, len(starts)-2)] + 4
+	}
+	return starts[i] + head
 }
 
 // TestTornEnd: what a kill leaves of the last write is no damage.
