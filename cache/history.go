@@ -163,24 +163,37 @@ func (r remembering) StaysLocal(at *tree.View, l table.Link, n *table.Inode) boo
 }
 
 // keepRemote has the history take the remote's entry under a name, which is about to be
-// overwritten. It reports false for content of more than most bytes, which the history cannot
-// have: then it is not to be overwritten.
+// overwritten: when it reports true the disk has it. It reports false for content of more than most
+// bytes, which the history cannot have: then it is not to be overwritten.
 func (v *Volume) keepRemote(ctx context.Context, l table.Link, info providers.Info, most int64) (kept bool, err error) {
 	if info.Kind == providers.KindFile && info.Size > most {
 		return false, nil
 	}
 	var made files.Made
-	if info.Kind == providers.KindFile {
+	target := []byte(nil)
+	switch info.Kind {
+	case providers.KindSymlink:
+		if target, _, err = providers.Fetch(ctx, v.p, info.Locator, providers.ReadOptions{Version: info.Version}); err != nil {
+			return false, err
+		}
+	case providers.KindFile:
 		c, err := providers.Stream(ctx, v.p, info.Locator, providers.ReadOptions{Version: info.Version})
 		if err != nil {
 			return false, err
 		}
 		defer c.Body.Close()
-		if made, err = files.Make(ctx, v.tree, v.store, info.Locator.String(), c.Body); err != nil {
+		if made, err = files.MakeDurable(ctx, v.tree, v.store, info.Locator.String(), c.Body); err != nil {
 			return false, err
 		}
+		if made.Blocks*512 > most { // the budget counts room on the disk: it would go at once
+			v.store.Remove(made.Ino)
+			return false, nil
+		}
 	}
-	return true, v.history.Overwritten(l, info.Locator, info, made.Ino)
+	if err := v.history.Overwritten(l, info, made.Ino, string(target)); err != nil {
+		return false, err
+	}
+	return true, nil
 }
 
 // Actor says on whose behalf files change, for the history.

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/past"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -313,10 +316,77 @@ func TestIncompleteVersionIsNotKept(t *testing.T) {
 	w.walk("f")
 	f := table.Link{Dir: table.Root, Name: "f"}
 	info := assert.Of(w.v.p.Stat(t.Context(), at("f"))).OK(t)
-	kept, err := w.v.keepRemote(t.Context(), f, info, 100)
+	kept, err := w.v.keepRemote(t.Context(), f, info, 1<<20)
 	assert.True(t, kept && err == nil, "a complete version", err)
+	kept, err = w.v.keepRemote(t.Context(), f, info, info.Size)
+	assert.True(t, !kept && err == nil, "one that fits by its bytes and not by its blocks", err)
 	w.v.p = shortReads{w.v.p}
-	kept, err = w.v.keepRemote(t.Context(), f, info, 100)
+	kept, err = w.v.keepRemote(t.Context(), f, info, 1<<20)
 	assert.Is(t, err, providers.ErrCorrupt)
 	assert.False(t, kept, "it is in the history")
+}
+
+// What is overwritten at the remote is in the history before that, on the disk: a loss of power
+// right after it takes nothing.
+func TestOverwrittenVersionSurvivesALossOfPower(t *testing.T) {
+	for name, policy := range map[string]Conflict{"by the last writer": LastWriterWins, "by a person's word": Abort} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newScene(t, holding("f", "one"), held(policy), onOneDisk)
+				w.do("put f ours")
+				w.tamper("f", "theirs")
+				if policy == Abort {
+					_ = w.sendAll()
+					w.ok(w.v.Resolve(t.Context(), "f", Resolution{Keep: SideOurs}))
+				}
+				w.ok(w.sendAll())
+				w.backend("f: ours")
+				w.powerLostBetween()
+				w.backend("f: ours")
+				assert.Equal(t, w.overwritten("f"), "theirs", "the version in the history")
+			})
+		})
+	}
+}
+
+// A symbolic link that is overwritten is in the history with its target.
+func TestOverwrittenLinkIsKept(t *testing.T) {
+	for name, policy := range map[string]Conflict{"by the last writer": LastWriterWins, "by a person's word": Abort} {
+		t.Run(name, func(t *testing.T) {
+			w := newScene(t, holding("f", "one"), held(policy))
+			w.do("put f ours")
+			w.ok(w.p.Delete(t.Context(), at("f"), providers.DeleteOptions{If: providers.Unconditional()}))
+			w.ok(assert.ErrOf(w.p.Write(t.Context(), at("f"), providers.String("target"), providers.WriteOptions{If: providers.IfAbsent(), Kind: providers.KindSymlink})))
+			_ = w.sendAll()
+			if policy == Abort {
+				w.ok(w.v.Resolve(t.Context(), "f", Resolution{Keep: SideOurs}))
+				w.ok(w.sendAll())
+			}
+			w.backend("f: ours")
+			assert.Equal(t, w.overwritten("f"), "-> target", "the version in the history")
+		})
+	}
+}
+
+// overwritten is the content, or the target, of the newest version of a path that was overwritten
+// at the remote.
+func (w *scene) overwritten(path string) string {
+	w.Helper()
+	for _, v := range assert.Of(w.v.Log(w.Context(), LogFilter{Path: path})).OK(w) {
+		if v.Why != "overwritten" {
+			continue
+		}
+		if v.Mode&syscall.S_IFMT == syscall.S_IFLNK {
+			id, err := strconv.ParseUint(v.ID, 10, 64)
+			w.ok(err)
+			locked := w.v.lock()
+			defer locked.unlock()
+			return "-> " + history.Get(locked, id).Target
+		}
+		r, _, err := w.v.Content(v.ID)
+		w.ok(err)
+		defer r.Close()
+		return string(assert.Of(io.ReadAll(r)).OK(w))
+	}
+	return "(no version)"
 }

@@ -42,7 +42,7 @@ const (
 // init opens the directories in root, makes missing ones, and removes half-made files of an
 // unclean end.
 func (d *dirs) init(root string, o *Options) error {
-	d.root, d.fsync = root, o.sync
+	d.root, d.fsync = root, o.Fsync
 	for _, name := range []string{dataDir, partDir, mapDir, historyDir} {
 		if err := os.MkdirAll(filepath.Join(root, name), 0o700); err != nil {
 			return err

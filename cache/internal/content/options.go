@@ -75,12 +75,14 @@ type Options struct {
 	// Statfs describes the disk; nil asks the kernel.
 	Statfs func(dir string, st *unix.Statfs_t) error
 
+	// Fsync brings a file, or the names in a directory, to the disk; nil asks the kernel.
+	Fsync func(fd int) error
+
 	// For tests.
 	boot  string // names the boot
 	least int64  // a file that is no larger is one block
 	piece int64  // of a piece that a snapshot puts aside
 	most  int64  // bytes that a writer puts aside at once
-	sync  func(fd int) error
 	write func(fd int, p []byte, off int64) (int, error)
 	read  func(fd int, p []byte, off int64) (int, error) // of a snapshot
 }
@@ -127,8 +129,8 @@ func (o Options) withDefaults() Options {
 	if o.piece == 0 {
 		o.piece, o.most = pieceSize, mostAtOnce
 	}
-	if o.sync == nil {
-		o.sync = unix.Fsync
+	if o.Fsync == nil {
+		o.Fsync = unix.Fsync
 	}
 	if o.write == nil {
 		o.write = pwrite

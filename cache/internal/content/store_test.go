@@ -273,7 +273,7 @@ func TestFetchedDuringSync(t *testing.T) {
 	o := small()
 	o.boot = "one"
 	var during func()
-	o.sync = func(fd int) error {
+	o.Fsync = func(fd int) error {
 		err := unix.Fsync(fd)
 		if f := during; f != nil {
 			during = nil
@@ -287,7 +287,7 @@ func TestFetchedDuringSync(t *testing.T) {
 	assert.OK(t, f.Sync())
 	f.Release()
 
-	o.boot, o.sync = "two", nil
+	o.boot, o.Fsync = "two", nil
 	f = using(t, opened(t, openStore(t, dir, o), 7))
 	for i, want := range []bool{true, false} {
 		assert.Equal(t, f.Present(int64(i)*64, 1), want, "block", i, "is present")
@@ -308,7 +308,7 @@ func TestSyncLetsTheMapGo(t *testing.T) {
 func TestSyncErrorsStay(t *testing.T) {
 	o := small()
 	fails := true
-	o.sync = func(fd int) error {
+	o.Fsync = func(fd int) error {
 		if fails {
 			fails = false
 			return unix.EIO
@@ -325,7 +325,7 @@ func TestSyncErrorsStay(t *testing.T) {
 func TestSyncOfTheName(t *testing.T) {
 	o, dir := small(), assert.Of(filepath.EvalSymlinks(t.TempDir())).OK(t)
 	var synced []string
-	o.sync = func(fd int) error {
+	o.Fsync = func(fd int) error {
 		synced = append(synced, assert.Of(os.Readlink(fmt.Sprint("/proc/self/fd/", fd))).OK(t))
 		return unix.Fsync(fd)
 	}

@@ -17,7 +17,16 @@ type Made struct {
 
 // Make makes content from the bytes of from, for an inode to come that is to have a path.
 // After an error, one of from too, there is none.
-func Make(ctx context.Context, t *tree.Tree, s *content.Store, path string, from io.Reader) (m Made, err error) {
+func Make(ctx context.Context, t *tree.Tree, s *content.Store, path string, from io.Reader) (Made, error) {
+	return makeContent(ctx, t, s, path, from, func(*content.File) error { return nil })
+}
+
+// MakeDurable is Make, and the disk has the content when it returns.
+func MakeDurable(ctx context.Context, t *tree.Tree, s *content.Store, path string, from io.Reader) (Made, error) {
+	return makeContent(ctx, t, s, path, from, (*content.File).Sync)
+}
+
+func makeContent(ctx context.Context, t *tree.Tree, s *content.Store, path string, from io.Reader, finish func(*content.File) error) (m Made, err error) {
 	m.Ino = t.Lock().Alloc()
 	t.Unlock()
 	defer func() {
@@ -40,7 +49,7 @@ func Make(ctx context.Context, t *tree.Tree, s *content.Store, path string, from
 	}
 	defer f.Release()
 	m.Size, m.Blocks = f.Size(), f.Blocks()
-	return m, nil
+	return m, finish(f)
 }
 
 // appender writes content from its start to its end.

@@ -2,11 +2,17 @@ package files
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/integration/assert"
 )
 
@@ -35,4 +41,26 @@ func TestMakeContent(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The disk has durable content when it is made.
+func TestMakeDurableContent(t *testing.T) {
+	d := newDesk(t)
+	synced := map[string]bool{}
+	store := assert.Of(content.Open(t.TempDir(), content.Options{Ballast: -1, Floor: -1, Fsync: func(fd int) error {
+		path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+		synced[path] = true
+		return errors.Join(err, unix.Fsync(fd))
+	}})).OK(t)
+	t.Cleanup(func() { assert.OK(t, store.Close()) })
+	has := func(m Made) (is bool) {
+		for path := range synced {
+			is = is || filepath.Base(path) == fmt.Sprint(m.Ino)
+		}
+		return is
+	}
+	m := assert.Of(Make(t.Context(), d.tree, store, "f", strings.NewReader("text"))).OK(t)
+	assert.False(t, has(m), "content that is not durable was synced")
+	m = assert.Of(MakeDurable(t.Context(), d.tree, store, "f", strings.NewReader("text"))).OK(t)
+	assert.True(t, has(m), "durable content was not synced", synced)
 }

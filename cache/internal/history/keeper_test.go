@@ -3,6 +3,7 @@ package history_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -131,7 +132,7 @@ func TestTakesTheDigestOfTheRemote(t *testing.T) {
 	c.Do("put f x")
 	l, ino := c.At("f")
 	c.Change(func(tx history.Tx) {
-		info := providers.Info{Kind: providers.KindFile, Digest: "sha256:said", Version: providers.Version{ETag: "e"}}
+		info := providers.Info{Locator: providers.MustLocator("f"), Kind: providers.KindFile, Digest: "sha256:said", Version: providers.Version{ETag: "e"}}
 		tx.SetRemote(l, tree.RemoteOf(info, ino, tx.Inode(ino)))
 	})
 	c.Do("wait")
@@ -247,13 +248,20 @@ func TestOverwritten(t *testing.T) {
 		if content != "" {
 			ino = assert.Of(files.Make(t.Context(), c.Tree, c.Store, "f", strings.NewReader(content))).OK(t).Ino
 		}
-		info := providers.Info{Kind: providers.KindFile, Size: 6, Version: providers.Version{ETag: "e", Size: 6}}
-		assert.OK(t, c.Keeper.Overwritten(l, providers.MustLocator("f"), info, ino))
+		was, _ := filepath.Glob(filepath.Join(c.Dir, "data", "*", fmt.Sprint(ino)))
+		info := providers.Info{Locator: providers.MustLocator("f"), Kind: providers.KindFile, Size: 6, Version: providers.Version{ETag: "e", Size: 6}}
+		assert.OK(t, c.Keeper.Overwritten(l, info, ino, ""))
 		has(c, "ended overwritten f"+want, "written written f: =")
 		r := newest(c)
 		assert.True(t, r.Stays && *r.Past == history.Past{Path: "f", Version: "e", Size: 6} && r.Base == "e", r)
-		if ino != 0 {
-			assert.True(t, assert.ErrOf(c.Store.Open(ino)) != nil, "it is where it was put")
+		if ino == 0 {
+			continue
 		}
+		assert.True(t, assert.ErrOf(c.Store.Open(ino)) != nil, "it is where it was put")
+		moved := assert.Of(filepath.Glob(filepath.Join(c.Dir, "history", "*", "*"))).OK(t)
+		assert.Must(t, len(moved) == 1 && len(was) == 1, "content before and after", was, moved)
+		assert.OK(t, os.Rename(moved[0], was[0])) // a loss of power, before the disk has the move
+		c.Keeper.FinishMoves()
+		has(c, "ended overwritten f"+want, "written written f: =")
 	}
 }

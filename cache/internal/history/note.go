@@ -2,6 +2,7 @@ package history
 
 import (
 	"strconv"
+	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -204,25 +205,46 @@ func (tx Tx) Freed(ino table.Ino, n *table.Inode) files.DeferredUnlink {
 	return files.DeferredUnlink{Kept: id}
 }
 
-// Overwritten notes the remote's entry under a name that is about to be lost, and keeps its
-// content, which the inode ino without a name has (0: it is not kept).
-func (k *Keeper) Overwritten(l table.Link, at providers.Locator, info providers.Info, ino table.Ino) error {
-	r := &Record{Change: Ended, Why: whyOverwritten, Dir: l.Dir, Name: l.Name, Mode: 0o100644,
+// Overwritten notes the remote's entry under a name that is about to be lost, and keeps the content
+// of a file, which the inode ino without a name has on the disk (0: it is not kept), or the target
+// of a symbolic link. The remote may lose the entry when Overwritten has returned without an error:
+// the disk has all of it.
+func (k *Keeper) Overwritten(l table.Link, info providers.Info, ino table.Ino, target string) error {
+	r := &Record{Change: Ended, Why: whyOverwritten, Dir: l.Dir, Name: l.Name, Mode: modeOf(info), Target: target,
 		Size: info.Size, Base: VersionText(info.Version), Stays: true,
-		Past: &Past{Path: at.String(), Version: VersionText(info.Version), Size: info.Size}}
+		Past: &Past{Path: info.Locator.String(), Version: VersionText(info.Version), Size: info.Size}}
 	var number uint64
 	err := k.o.Update(func(tx Tx) error {
 		number = tx.add(r)
 		if ino != 0 {
 			Keep(tx, number, r, number)
+			tx.Set(QueueKey(ino), []byte(StoreID(number)))
 		}
 		return nil
 	})
-	if ino != 0 {
-		if err == nil {
-			err = k.o.Store.Keep(ino, StoreID(number))
-		}
-		k.o.Store.Remove(ino)
+	if err == nil {
+		err = k.o.Tree.Sync()
 	}
+	if ino == 0 {
+		return err
+	}
+	if err == nil {
+		err = k.o.Store.Keep(ino, StoreID(number))
+	}
+	k.o.Store.Remove(ino)
+	k.Removed(ino)
 	return err
+}
+
+// modeOf is the mode of a remote entry, as far as the remote keeps one.
+func modeOf(info providers.Info) uint32 {
+	switch {
+	case info.Kind == providers.KindSymlink:
+		return syscall.S_IFLNK | 0o777
+	case info.Attr.Valid.Has(providers.AttrMode):
+		return syscall.S_IFREG | info.Attr.Mode
+	case info.Attr.Valid.Has(providers.AttrExec) && info.Attr.Mode&0o100 != 0:
+		return syscall.S_IFREG | 0o755
+	}
+	return syscall.S_IFREG | 0o644
 }

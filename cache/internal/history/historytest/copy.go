@@ -33,6 +33,7 @@ type Copy struct {
 	*testing.T
 	Tree   *tree.Tree
 	Store  *content.Store
+	Dir    string // of Store
 	Keeper *history.Keeper
 	By     files.Caller       // asks for what is done
 	Head   providers.Revision // that the table has; "": the remote keeps no revisions
@@ -48,7 +49,8 @@ func New(t *testing.T, o history.Options) *Copy {
 	tab := assert.Of(table.Open("/tree", table.Options{FS: vfs.NewMem(), Strict: true})).OK(t)
 	t.Cleanup(func() { assert.OK(t, tab.Close()) })
 	c := &Copy{T: t, now: time.Unix(1_700_000_000, 0), away: map[table.Ino]string{}}
-	c.Store = assert.Of(content.Open(t.TempDir(), content.Options{Ballast: -1, Floor: -1})).OK(t)
+	c.Dir = t.TempDir()
+	c.Store = assert.Of(content.Open(c.Dir, content.Options{Ballast: -1, Floor: -1})).OK(t)
 	t.Cleanup(func() { assert.OK(t, c.Store.Close()) })
 	c.Tree = tree.New(tab, tree.Options{Now: c.Now})
 	o.Tree, o.Store, o.Open, o.Update, o.Now, o.Context = c.Tree, c.Store, files.NewOpenSet(), c.Update, c.Now, t.Context()
