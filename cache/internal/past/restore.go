@@ -195,6 +195,10 @@ func (r *restoring) bringFile(it Item) error {
 	if err != nil {
 		return err
 	}
+	if made.Size != size {
+		r.Past.o.Store.Remove(made.Ino)
+		return fmt.Errorf("%w whole: %d bytes came instead of %d", history.ErrNotKept, made.Size, size)
+	}
 	if err := r.enter(it, made); err != nil {
 		r.Past.o.Store.Remove(made.Ino)
 		return err

@@ -2,9 +2,13 @@ package past
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
+	"os"
 	"strings"
 	"syscall"
 
@@ -22,6 +26,7 @@ type source struct {
 	ino  table.Ino // that still has the content
 	gen  uint64
 	size int64
+	sum  string // SHA-256 of kept content, in hex; "": it is not known
 
 	revision providers.Revision // that has the content, at a path
 	at       providers.Locator
@@ -44,7 +49,7 @@ const (
 func contentOf(v *tree.View, id uint64, r *history.Record) source {
 	switch {
 	case r.Kept:
-		return source{kind: contentKept, id: r.KeptID(id), ino: r.Ino, size: r.Size}
+		return source{kind: contentKept, id: r.KeptID(id), ino: r.Ino, size: r.Size, sum: r.SHA}
 	case r.Mode&syscall.S_IFMT != syscall.S_IFREG:
 		return source{}
 	case r.Size == 0:
@@ -108,16 +113,51 @@ func (h *Past) open(src source) (io.ReadCloser, int64, error) {
 	case contentGone:
 		return nil, 0, history.ErrNotKept
 	}
+	return h.openKept(src)
+}
+
+// openKept opens content in the store's history. That it is not what was kept, as a loss of power
+// or a fault of the disk can leave it, is history.ErrNotKept: of the reader, if the size is right.
+func (h *Past) openKept(src source) (io.ReadCloser, int64, error) {
 	f, err := h.o.Keeper.OpenKept(src.ino, src.id)
 	if err != nil {
 		return nil, 0, err
 	}
 	st, err := f.Stat()
+	if err == nil && st.Size() != src.size {
+		err = fmt.Errorf("%w whole: the disk has %d bytes instead of %d", history.ErrNotKept, st.Size(), src.size)
+	}
 	if err != nil {
 		f.Close()
 		return nil, 0, err
 	}
-	return f, st.Size(), nil
+	if src.sum == "" {
+		return f, src.size, nil
+	}
+	return &summedFile{f, src.size, sha256.New(), src.sum}, src.size, nil
+}
+
+// summedFile fails with its last byte when what was read is not what its sum says.
+type summedFile struct {
+	*os.File
+	left int64
+	h    hash.Hash
+	want string
+}
+
+func (f *summedFile) Read(p []byte) (int, error) {
+	n, err := f.File.Read(p)
+	f.h.Write(p[:n])
+	f.left -= int64(n)
+	if n > 0 && f.left <= 0 && hex.EncodeToString(f.h.Sum(nil)) != f.want {
+		err = fmt.Errorf("%w whole: the disk has other bytes", history.ErrNotKept)
+	}
+	return n, err
+}
+
+// WriteTo hides that of the file, which would read past Read.
+func (f *summedFile) WriteTo(w io.Writer) (int64, error) {
+	return io.Copy(w, struct{ io.Reader }{f})
 }
 
 // movedOn is the new place of content that the working copy had, if it does not have it any more:
@@ -205,14 +245,14 @@ func (s *source) notKept(err error) error {
 // openPast opens content of a revision, or that a store without revisions may keep.
 func (h *Past) openPast(src source) (io.ReadCloser, int64, error) {
 	if src.revision == "" {
-		body, err := h.o.Remote.Read(h.o.Context, src.at, providers.ReadOptions{Version: providers.Version{ETag: src.version, Size: src.size}, Past: true})
+		body, err := providers.Stream(h.o.Context, h.o.Remote, src.at, providers.ReadOptions{Version: providers.Version{ETag: src.version, Size: src.size}, Past: true})
 		return body.Body, body.Info.Size, src.notKept(err)
 	}
 	at, err := h.treeAt(h.o.Context, src.revision)
 	if err != nil {
 		return nil, 0, src.notKept(err)
 	}
-	body, err := at.Read(h.o.Context, src.at, providers.ReadOptions{})
+	body, err := providers.Stream(h.o.Context, at, src.at, providers.ReadOptions{})
 	if err != nil {
 		return nil, 0, errors.Join(src.notKept(err), at.Close())
 	}

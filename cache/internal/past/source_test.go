@@ -1,6 +1,9 @@
 package past
 
 import (
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -59,6 +62,40 @@ func TestRestoreAsksForVersions(t *testing.T) {
 			}
 			w.commits.refuses, w.commits.had = nil, map[string]string{"d/f": "old"}
 			w.goesBack(State{Turn: "1"}, "d/", "d/f: old", "g: another", "mine: mine")
+		})
+	}
+}
+
+// Kept content that a loss of power, or a fault of the disk, has left as something else is not
+// given for what was kept.
+func TestKeptContentThatIsNotWhole(t *testing.T) {
+	for name, left := range map[string]string{"cut off": "o", "empty": "", "other bytes": "OLD"} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "put f old", "wait", "put f new", "wait")
+			id := ""
+			for _, v := range assert.Of(w.past.Log(t.Context(), LogFilter{Path: "f"})).OK(t) {
+				if v.Kept && v.SHA256 != "" && v.Change == history.Written {
+					id = v.ID // of the oldest
+				}
+			}
+			r, _, err := w.past.Content(id)
+			assert.Equal(t, historytest.ReadAll(t, r, err), "old")
+			damaged := 0
+			for _, path := range assert.Of(filepath.Glob(filepath.Join(w.Dir, "history", "*", "*"))).OK(t) {
+				if string(assert.Of(os.ReadFile(path)).OK(t)) == "old" {
+					assert.OK(t, os.WriteFile(path, []byte(left), 0o600))
+					damaged++
+				}
+			}
+			assert.AtLeast(t, damaged, 1, "kept files")
+			r, _, err = w.past.Content(id)
+			if err == nil {
+				_, err = io.ReadAll(r)
+				assert.OK(t, r.Close())
+			}
+			assert.Is(t, err, history.ErrNotKept)
+			report := w.restore(RestoreOptions{Path: "f", To: State{Version: id}})
+			assert.True(t, len(report.Restored) == 0 && len(report.Skipped) == 1, "restored", report)
 		})
 	}
 }
