@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/files"
@@ -346,4 +347,24 @@ func TestRequest(t *testing.T) {
 	defer b.tree.Unlock()
 	assert.False(t, b.c.IsAsked(b.held), "asked")
 	assert.True(t, b.c.IsSending(b.held), "sending")
+}
+
+// No set is made while values are still expected that must not get into the repository.
+func TestSendWaitsForSecrets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.link(10, "a")
+		b.c.o.Guard.Secrets = &Secrets{}
+		known := b.c.o.Guard.Secrets.Expect()
+		due := b.q.Newest(b.tree.Lock())
+		b.c.Begin(b.held) // so that no other set begins
+		b.tree.Unlock()
+		sent := make(chan error, 1)
+		go func() { sent <- assert.ErrOf(b.c.Send(t.Context(), nil, due)) }()
+		synctest.Wait()
+		assert.Equal(t, len(b.did), 0, "sets that were sent before the values were known")
+		known()
+		assert.OK(t, <-sent)
+		assert.Equal(t, len(b.did), 1, "sets that were sent")
+	})
 }

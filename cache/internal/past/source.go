@@ -138,15 +138,16 @@ func (h *Past) openKept(src source) (io.ReadCloser, int64, error) {
 }
 
 // summedFile fails with its last byte when what was read is not what its sum says.
+// It is read from its beginning only.
 type summedFile struct {
-	*os.File
+	f    *os.File
 	left int64
 	h    hash.Hash
 	want string
 }
 
 func (f *summedFile) Read(p []byte) (int, error) {
-	n, err := f.File.Read(p)
+	n, err := f.f.Read(p)
 	f.h.Write(p[:n])
 	f.left -= int64(n)
 	if n > 0 && f.left <= 0 && hex.EncodeToString(f.h.Sum(nil)) != f.want {
@@ -155,10 +156,7 @@ func (f *summedFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteTo hides that of the file, which would read past Read.
-func (f *summedFile) WriteTo(w io.Writer) (int64, error) {
-	return io.Copy(w, struct{ io.Reader }{f})
-}
+func (f *summedFile) Close() error { return f.f.Close() }
 
 // movedOn is the new place of content that the working copy had, if it does not have it any more:
 // its file was removed or changed meanwhile, and the history took the content, or it is lost.

@@ -14,7 +14,6 @@ package show
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -235,8 +234,11 @@ func (s *Shower) readable(r io.ReadCloser) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = io.Copy(f, r)
-	if err = errors.Join(err, os.Remove(f.Name())); err != nil {
+	err = os.Remove(f.Name()) // before there is anything in it: a kill leaves nothing
+	if err == nil {
+		_, err = io.Copy(f, r)
+	}
+	if err != nil {
 		f.Close()
 		return nil, err
 	}
