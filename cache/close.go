@@ -59,9 +59,10 @@ func (d draining) Push(ctx context.Context) error {
 }
 
 // Close implements fs.Closer: it sends all changes that policy wants sent, as Drain does, and ends
-// the volume; unsent changes stay in the state directory. Calls under way are ended and waited for.
-// Its error is an *UnsavedError when something is not at the remote that should be. Only the first
-// Close does anything.
+// the volume; unsent changes stay in the state directory. Pulls, commits, pushes and changes of
+// the branch under way are ended and waited for; other calls fail after it. Its error is an
+// *UnsavedError when something is not at the remote that should be. Only the first Close does
+// anything.
 func (v *Volume) Close() error {
 	locked := v.lock()
 	done := locked.closing

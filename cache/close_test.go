@@ -17,6 +17,7 @@ func TestCloseDuringACall(t *testing.T) {
 	pull := func(w *scene) error { return assert.ErrOf(w.v.Pull(w.Context(), PullOptions{})) }
 	commit := func(w *scene) error { return assert.ErrOf(w.v.Commit(w.Context(), CommitOptions{})) }
 	push := func(w *scene) error { return assert.ErrOf(w.v.Push(w.Context(), providers.PushOptions{})) }
+	branch := func(w *scene) error { return assert.ErrOf(w.v.Branch(w.Context(), "b", BranchOptions{})) }
 	for name, c := range map[string]struct {
 		store func(*world, *Options)
 		waits providers.Method // the call of the provider that is not answered
@@ -26,6 +27,7 @@ func TestCloseDuringACall(t *testing.T) {
 		"a commit, name by name":  {holding("f", "0"), providers.MethodWrite, commit},
 		"a commit, as change set": {repository, providers.MethodCommit, commit},
 		"a push":                  {repository, providers.MethodPush, push},
+		"a change of the branch":  {repository, providers.MethodStart, branch},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

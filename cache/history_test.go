@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -168,4 +171,27 @@ func TestHistoryKeepsEachTurn(t *testing.T) {
 	w.logs("f", "written written f: turn 2", "written written f: turn 1", "written written f: turn 0")
 	w.later(c, 2*time.Hour)
 	w.logs("f")
+}
+
+// Content that cannot be moved into the history is not said to be there, and a person is told.
+func TestVersionThatCannotBeKept(t *testing.T) {
+	w := newScene(t, holding("f", "one"), held(SplitConflicts))
+	w.do("put f precious")
+	dir := filepath.Join(w.o.StateDir, "history")
+	w.ok(os.RemoveAll(dir))
+	w.ok(os.MkdirAll(dir, 0o700))
+	for i := range 256 { // where directories are to be
+		w.ok(os.WriteFile(filepath.Join(dir, fmt.Sprintf("%02x", i)), nil, 0o600))
+	}
+	ino := w.walk("f")
+	w.do("rm f")
+	locked := w.v.lock()
+	refs := locked.References(table.Ino(ino))
+	locked.unlock()
+	w.v.Forget(ino, refs)
+	w.v.unlinks.Run()
+	for _, v := range assert.Of(w.v.Log(t.Context(), LogFilter{Path: "f"})).OK(t) {
+		assert.False(t, v.Kept && v.Size == int64(len("precious")), "it is said to be kept:", v)
+	}
+	assert.True(t, slices.ContainsFunc(w.v.Status().Failing, func(f Failing) bool { return f.Activity == chores.Keep }), "failures:", w.v.Status().Failing)
 }

@@ -2,10 +2,12 @@ package history
 
 import (
 	"errors"
+	"fmt"
 	iofs "io/fs"
 	"os"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -54,10 +56,21 @@ func (k *Keeper) IsKept(v *tree.View, id uint64) bool { return v.Get(KeptKey(id)
 // see OpenKept.
 func (k *Keeper) Keep(ino table.Ino, id uint64) {
 	if err := k.o.Store.Keep(ino, StoreID(id)); err != nil && !errors.Is(err, iofs.ErrNotExist) {
-		k.o.Log.Error("history: content could not be kept", "version", id, "err", err)
 		k.o.Store.Remove(ino)
+		err = errors.Join(err, k.notKept(id))
+		k.o.Ended(chores.Keep, fmt.Errorf("version %d: %w", id, err))
 	}
 	k.Removed(ino)
+}
+
+// notKept takes back the note that content is kept under an id.
+func (k *Keeper) notKept(id uint64) error {
+	return k.o.Update(func(tx Tx) error {
+		if value := tx.Get(KeptKey(id)); value != nil {
+			GiveUp(tx, id, value)
+		}
+		return nil
+	})
 }
 
 // Removed implements files.Archive: the worker removes the note that content is to go.

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"errors"
 	"strconv"
 	"syscall"
 
@@ -230,6 +231,9 @@ func (k *Keeper) Overwritten(l table.Link, info providers.Info, ino table.Ino, t
 	}
 	if err == nil {
 		err = k.o.Store.Keep(ino, StoreID(number))
+	}
+	if err != nil && number != 0 {
+		err = errors.Join(err, k.notKept(number))
 	}
 	k.o.Store.Remove(ino)
 	k.Removed(ino)

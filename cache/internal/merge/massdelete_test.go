@@ -94,3 +94,39 @@ func TestCountInABrokenListing(t *testing.T) {
 	n, _, err := i.countIn(at("d"))
 	assert.True(t, n == 9 && err == nil, "counted in the next attempt", n, err)
 }
+
+// brokenOff is a remote whose listings break off once, after their first page.
+type brokenOff struct {
+	providers.Provider
+	broken bool
+}
+
+func (p *brokenOff) List(ctx context.Context, l providers.Locator, o providers.ListOptions) (providers.Page, error) {
+	if o.Token != "" && !p.broken {
+		p.broken = true
+		return providers.Page{}, providers.Fail("test", providers.MethodList, l, providers.ErrNotExist, providers.ErrUnavailable)
+	}
+	return p.Provider.List(ctx, l, o)
+}
+
+// A listing that breaks off is not the whole directory: it is counted anew, or not at all.
+func TestCountOfABrokenListing(t *testing.T) {
+	c := newCopy(t, memory.Options{PageSize: 3}, reconcile.Split)
+	for i := range 9 {
+		c.theirs(fmt.Sprintf("put d/%d x", i))
+	}
+	remote := &brokenOff{Provider: c.o.Provider}
+	i := newInquiry(t.Context(), c.Merger, remote)
+	count, _, err := i.countIn(at("d"))
+	assert.True(t, remote.broken && (count == 9 || err != nil), "counted", count, err)
+}
+
+// A text that is too large to be merged is not read on.
+func TestTextThatIsTooLarge(t *testing.T) {
+	text, err := readText(strings.NewReader(strings.Repeat("x", reconcile.MostText)))
+	assert.True(t, err == nil && len(text) == reconcile.MostText, "a text of the largest size", len(text), err)
+	large := strings.NewReader(strings.Repeat("x", reconcile.MostText+100))
+	text, err = readText(large)
+	assert.True(t, err == nil && text == nil, "a larger one", len(text), err)
+	assert.AtLeast(t, large.Len(), 99, "bytes that were not read")
+}

@@ -52,7 +52,7 @@ func When(t mountspec.Trigger) string {
 	case mountspec.EventCommitCompleted:
 		return "with each commit"
 	case mountspec.EventManual:
-		return "only when somebody outside asks for it: not by you"
+		return "only when it is asked for from outside: not by you"
 	default:
 		base, seconds, idle := e.Templated()
 		if idle {

@@ -79,8 +79,8 @@ func (m Macros) expand(words []string, depth int) (all []string) {
 }
 
 // Value is the value by the last line that matches a path, which begins in the directory of the
-// file, and names the attribute; said is false when none does. An attribute that is set has the value "set", and one that is unset or
-// unspecified has "".
+// file, and names the attribute; said is false when none does. An attribute that is set has the
+// value "set", and one that is unset or unspecified has "".
 func Value(lines []Line, parts []string, attribute string) (value string, said bool) {
 	for _, line := range slices.Backward(lines) {
 		if v, ok := line.value(attribute); ok && matchesPath(line.pattern, parts) {
