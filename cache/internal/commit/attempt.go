@@ -2,6 +2,7 @@ package commit
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -124,7 +125,7 @@ func (c *Committer) unresolved() (u Unresolved, ok bool) {
 		return v.Get(key)
 	})
 	if err != nil {
-		c.o.Log.Error("the record of a commit is damaged", "err", err)
+		c.o.Volume.Report("commit", "", fmt.Errorf("the record of a commit under way is damaged, whose changes may be sent once more: %w", err))
 	}
 	return u, ok
 }

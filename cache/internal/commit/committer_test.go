@@ -37,12 +37,13 @@ type bench struct {
 	held *tree.View
 	work sync.WaitGroup
 
-	answers []error // of the remote to sets, in order; nil: it takes the set
-	lost    bool    // the remote takes the set although it says that it does not
-	behind  int     // how often the table is not in step with the head
-	judged  []error // of MayDelete, in order
-	taken   map[string]providers.CommitResult
-	did     []string
+	answers  []error // of the remote to sets, in order; nil: it takes the set
+	lost     bool    // the remote takes the set although it says that it does not
+	behind   int     // how often the table is not in step with the head
+	judged   []error // of MayDelete, in order
+	taken    map[string]providers.CommitResult
+	did      []string
+	reported []error
 }
 
 func newBench(t *testing.T) *bench {
@@ -152,7 +153,7 @@ func (b *bench) Update(do func(upload.Tx) error) error {
 
 func (b *bench) UpdateOwn(do func(upload.Tx) error) error { return b.Update(do) }
 
-func (b *bench) Report(string, string, error) {}
+func (b *bench) Report(_, _ string, err error) { b.reported = append(b.reported, err) }
 
 // observer tells a bench of a transaction.
 type observer struct {
@@ -367,4 +368,18 @@ func TestSendWaitsForSecrets(t *testing.T) {
 		assert.OK(t, <-sent)
 		assert.Equal(t, len(b.did), 1, "sets that were sent")
 	})
+}
+
+// A set whose record is damaged is forgotten, and a person is told.
+func TestDamagedRecordIsReported(t *testing.T) {
+	b := newBench(t)
+	assert.OK(t, b.Update(func(tx upload.Tx) error {
+		tx.Set(keySet, []byte("{"))
+		return nil
+	}))
+	assert.OK(t, b.c.Resolve(t.Context(), revision.Moving{}))
+	assert.Equal(t, len(b.reported), 1, "reports")
+	v := b.tree.Lock()
+	defer b.tree.Unlock()
+	assert.False(t, IsUnresolved(v), "the set is still open")
 }
